@@ -36,7 +36,8 @@ HELD = {"name": "disk", "capacity_min": "600tokens", "capacity_max": "2ktokens",
 def cluster(disk):
     return {"interval": "1s", "topology": {"hosts": [{"name": name} for name in CLIENTS]}, "appliances": [disk],
             "tenants": [{"name": "T", "vnics": [{"name": f"vm{vm}"} for vms in CLIENTS.values() for vm in vms],
-                         "appliances": [{"name": "disk"}]}],
+                         "appliances": [{"name": "disk"}]},
+                        {"name": "service", "vnics": [{"name": f"vm{SERVER}"}]}],
             "pools": [{"name": name, "appliance": "disk", "shares": shares, "vnics": [{"name": f"vm{vm}"} for vm in POOLS[name]],
                        **more} for name, shares, more in (("RP1", 100, {"reservation": "500tokens"}), ("RP2", 200, {}),
                                                           ("RP3", 100, {}))]}

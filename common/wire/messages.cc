@@ -141,6 +141,21 @@ void read_guarantee(ObjectReader& entry, Tables& tables) {
     tables.guarantees.push_back(guarantee);
 }
 
+void read_refused_vnics(ObjectReader& root, Faults& faults, Tables& tables) {
+    if (!root.has("refused_vnics"))
+        return;
+    std::vector<RefusedVnic>& refused = tables.refused_vnics.emplace();
+    read_objects(root, "refused_vnics", kListMax, faults,
+                 [&](ObjectReader& entry, const std::string& /*path*/) {
+                     RefusedVnic& vnic = refused.emplace_back();
+                     if (require(entry, "name", "a name"))
+                         read_name(entry, "name", vnic.name);
+                     if (require(entry, "why", "the reason"))
+                         read_short_text(entry, "why", vnic.why);
+                     entry.read_flag("unknown", vnic.is_unknown);
+                 });
+}
+
 // Adds a member, unless it is empty or zero.
 void put(json& object, const char* key, const std::string& text) {
     if (!text.empty())
@@ -223,6 +238,15 @@ std::string to_text(const Tables& tables) {
                 one[kRates[i]] = guarantee.rate[i];
         out["guarantees"].push_back(std::move(one));
     }
+    if (tables.refused_vnics) {
+        out["refused_vnics"] = json::array();
+        for (const RefusedVnic& vnic : *tables.refused_vnics) {
+            json one{{"name", vnic.name}, {"why", vnic.why.substr(0, kTextBytesMax)}};
+            if (vnic.is_unknown)
+                one["unknown"] = true;
+            out["refused_vnics"].push_back(std::move(one));
+        }
+    }
     return dump(out);
 }
 
@@ -273,6 +297,7 @@ std::variant<Tables, Faults> parse_tables(std::string_view text) {
         read_objects(
             root, "guarantees", kListMax, faults,
             [&](ObjectReader& entry, const std::string& /*path*/) { read_guarantee(entry, tables); });
+        read_refused_vnics(root, faults, tables);
     });
 }
 

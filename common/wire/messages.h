@@ -34,6 +34,8 @@ inline constexpr std::size_t kCapabilitiesMax = 32;
 namespace capability {
 /// Of a switch: it knows `floor` of endpoints in TABLES.
 inline constexpr std::string_view kPairFloors = "pair-floors";
+/// Of a switch: it knows `refused_vnics` in TABLES. Of a controller: it sends them to such a switch.
+inline constexpr std::string_view kRefusals = "refusals";
 }  // namespace capability
 
 /// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.
@@ -98,10 +100,20 @@ struct Endpoint {
     bool operator==(const Endpoint&) const = default;
 };
 
+/// A vNIC of the switch that has no place there.
+struct RefusedVnic {
+    std::string name{};
+    std::string why{};
+    bool is_unknown = false;  ///< the cluster file does not have it
+    bool operator==(const RefusedVnic&) const = default;
+};
+
 /// The endpoints of flows that the switch may see, and the rates of its flows while the controller is silent.
 struct Tables {
     std::vector<Endpoint> endpoints{};
     std::vector<FlowAllocation> guarantees{};
+    /// All that are refused now; absent: no statement. Sent to capability::kRefusals.
+    std::optional<std::vector<RefusedVnic>> refused_vnics{};
     bool operator==(const Tables&) const = default;
 };
 

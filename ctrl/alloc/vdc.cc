@@ -19,6 +19,10 @@ void add_used(const DemandMatrix& demand, std::span<const double> tokens, std::v
         used[demand.resource()[k]] += tokens[k];
 }
 
+bool is_only_limit(const VirtualResource& resource) {
+    return std::isinf(resource.reserved);
+}
+
 }  // namespace
 
 void VdcAllocator::allocate(const VdcProblem& problem, VdcAllocation& out) {
@@ -37,11 +41,10 @@ void VdcAllocator::allocate(const VdcProblem& problem, VdcAllocation& out) {
 
 void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
     const DemandMatrix& demand = problem.demand;
-    const DemandMatrix& inside = problem.inside;
     local_fill_.assign(demand.flows(), 0.0);
     reserved_.clear();
     for (const VirtualResource& resource : problem.resources)
-        reserved_.push_back(resource.reserved);
+        reserved_.push_back(is_only_limit(resource) ? 0 : resource.reserved);
     for (std::size_t m = 0; m < kMechanisms.size(); ++m)
         give_local_of(problem, m);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow)
@@ -49,16 +52,33 @@ void VdcAllocator::give_local(const VdcProblem& problem, VdcAllocation& out) {
             out.local[k] = local_fill_[flow] * demand.tokens()[k];
     add_used(demand, out.local, out.used);
 
-    // Where reservations exceed a capacity that has shrunk, all flows there are scaled down alike.
-    std::vector<double> part(problem.capacity.size(), 1.0);
-    for (std::size_t j = 0; j < part.size(); ++j)
+    fit_local(problem, out);
+}
+
+/// Where reservations exceed a capacity that has shrunk, or a limit beside which nothing is reserved, all
+/// flows there are scaled down alike.
+void VdcAllocator::fit_local(const VdcProblem& problem, VdcAllocation& out) {
+    const DemandMatrix& demand = problem.demand;
+    const DemandMatrix& inside = problem.inside;
+    part_.assign(problem.capacity.size(), 1.0);
+    for (std::size_t j = 0; j < part_.size(); ++j)
         if (out.used[j] > problem.capacity[j])
-            part[j] = problem.capacity[j] / out.used[j] * kRounding;
+            part_[j] = problem.capacity[j] / out.used[j] * kRounding;
+    for (std::uint32_t flow = 0; flow < inside.flows(); ++flow)
+        for (const std::uint32_t k : inside.row(flow))
+            inside_used_[inside.resource()[k]] += local_fill_[flow] * inside.tokens()[k];
+    inside_part_.assign(problem.resources.size(), 1.0);
+    for (std::size_t v = 0; v < inside_part_.size(); ++v)
+        if (is_only_limit(problem.resources[v]) && inside_used_[v] > problem.resources[v].limit)
+            inside_part_[v] = problem.resources[v].limit / inside_used_[v] * kRounding;
     std::fill(out.used.begin(), out.used.end(), 0.0);
+    std::fill(inside_used_.begin(), inside_used_.end(), 0.0);
     for (std::uint32_t flow = 0; flow < demand.flows(); ++flow) {
         double least = 1;
         for (const std::uint32_t k : demand.row(flow))
-            least = std::min(least, part[demand.resource()[k]]);
+            least = std::min(least, part_[demand.resource()[k]]);
+        for (const std::uint32_t k : inside.row(flow))
+            least = std::min(least, inside_part_[inside.resource()[k]]);
         local_fill_[flow] *= least;
         for (const std::uint32_t k : demand.row(flow))
             out.local[k] *= least;
@@ -82,8 +102,10 @@ void VdcAllocator::give_local_of(const VdcProblem& problem, std::size_t mechanis
         weights_.push_back(problem.weights[flow]);
         const bool is_fixed = problem.tenants[tenant].sharing_rule == SharingRule::kFixed;
         for (const std::uint32_t k : inside.row(flow)) {
-            demand_.put(inside.resource()[k], inside.tokens()[k]);
-            is_fixed_[inside.resource()[k]] = is_fixed;
+            const std::uint32_t resource = inside.resource()[k];
+            is_fixed_[resource] = is_fixed;
+            if (!is_only_limit(problem.resources[resource]))
+                demand_.put(resource, inside.tokens()[k]);
         }
         demand_.end_flow();
     }
@@ -107,7 +129,7 @@ void VdcAllocator::open_columns(const VdcProblem& problem, bool spare, const Vdc
     column_.assign(problem.resources.size(), kNone);
     for (std::uint32_t v = 0; v < problem.resources.size(); ++v) {
         const VirtualResource& one = problem.resources[v];
-        const double bound = spare && is_fixed_[v] ? one.reserved : one.limit;
+        const double bound = spare && is_fixed_[v] ? std::min(one.reserved, one.limit) : one.limit;
         if (std::isinf(bound))
             continue;
         column_[v] = static_cast<std::uint32_t>(capacity_.size());

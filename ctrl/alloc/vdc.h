@@ -37,8 +37,8 @@ struct VdcTenant {
 
 /// One resource of a tenant's own datacenter: a vNIC's direction, or its part of an appliance.
 struct VirtualResource {
-    double reserved = 0;
-    double limit = kInfinite;  ///< at least `reserved`
+    double reserved = 0;       ///< kInfinite: nothing is; it bounds flows by its limit in every step
+    double limit = kInfinite;  ///< at least `reserved`, if that is finite
 };
 
 struct VdcProblem {
@@ -69,6 +69,7 @@ class VdcAllocator {
   private:
     void give_local(const VdcProblem& problem, VdcAllocation& out);
     void give_local_of(const VdcProblem& problem, std::size_t mechanism);
+    void fit_local(const VdcProblem& problem, VdcAllocation& out);
     void give_global(const VdcProblem& problem, VdcAllocation& out);
     void add_global_row(const VdcProblem& problem, std::uint32_t flow);
     void give_spare(const VdcProblem& problem, VdcAllocation& out);
@@ -81,6 +82,8 @@ class VdcAllocator {
     std::vector<double> inside_used_;     // per virtual resource: tokens given so far
     std::vector<std::uint8_t> is_fixed_;  // per virtual resource: its tenant's sharing rule
     std::vector<double> reserved_;        // per virtual resource
+    std::vector<double> part_;            // per physical resource: of the local step that fits
+    std::vector<double> inside_part_;     // per virtual resource, likewise
     // The problem of one step: some of the flows; columns of the physical resources, then of those virtual
     // resources that have a bound.
     std::vector<std::uint32_t> flows_;

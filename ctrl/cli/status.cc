@@ -87,6 +87,15 @@ std::string promises_text(const json& promises) {
            (text_at(promises, "/from") == "file" ? ", from the file that outlasts the switch" : "") + '\n';
 }
 
+/// vNICs that the controller refuses, and their service.
+std::string refused_vnics_text(const json& controller) {
+    std::string text;
+    for (const json& vnic : list_at(controller, "/refused_vnics"))
+        text += "           refuses vNIC " + text_at(vnic, "/name") + ": " + text_at(vnic, "/why") +
+                (at(vnic, "/service") == "hold" ? "; its frames wait" : "; served as best effort") + '\n';
+    return text;
+}
+
 /// The switch's link to its controller; empty without one.
 std::string controller_link_text(const json& controller, const Terminal& terminal) {
     if (!controller.is_object())
@@ -99,7 +108,7 @@ std::string controller_link_text(const json& controller, const Terminal& termina
            ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
            (refusal == "-" ? "" : ", refused: " + refusal) + '\n' +
            (fault == "-" ? "" : "           " + fault + '\n') + promises_text(at(controller, "/promises")) +
-           unbilled_text(controller);
+           refused_vnics_text(controller) + unbilled_text(controller);
 }
 
 std::string workers_text(const json& workers, const Terminal& terminal) {
@@ -282,7 +291,11 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
                 table.add_row({port, direction, {reason, Style::kWarn}, whole_text(count.get<double>())});
         any = any || !reasons.empty();
     };
+    std::string waiting;
     for (const json& vnic : list_at(drops, "/vnics")) {
+        if (at(vnic, "/refusal").is_string())
+            waiting += "the controller refuses vNIC " + text_at(vnic, "/name") + ": " +
+                       text_at(vnic, "/refusal") + '\n';
         add(text_at(vnic, "/name"), "from VM", list_at(vnic, "/from_vm"));
         add(text_at(vnic, "/name"), "to VM", list_at(vnic, "/to_vm"));
     }
@@ -291,7 +304,7 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
         add("tunnel " + tunnel, "-", reasons);
     for (const auto& [worker, reasons] : list_at(drops, "/workers").items())
         add("worker " + worker, "-", reasons);
-    return any ? table.render(terminal.columns, terminal.color) : "nothing was dropped\n";
+    return (any ? table.render(terminal.columns, terminal.color) : "nothing was dropped\n") + waiting;
 }
 
 std::string audit_text(const json& audit, const Terminal& terminal) {

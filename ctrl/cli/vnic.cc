@@ -155,6 +155,8 @@ std::string times_text(const json& vnic) {
                                       human_rate(number_at(vnic, "/receive/capacity_bps")) +
                                       ", advertised to each sender " +
                                       human_rate(number_at(vnic, "/receive/advertised_bps")));
+    if (at(vnic, "/refusal").is_string())
+        text += line("refused", "by the controller: " + text_at(vnic, "/refusal"));
     if (at(vnic, "/socket_fault").is_string())
         text += line("no front-end", text_at(vnic, "/socket_fault"));
     if (at(vnic, "/front_end_fault").is_string())

@@ -245,6 +245,9 @@ std::string vnic_sentence(const json& sample, const json& bucket, const std::str
         return "its ring was not polled " + time +
                " because its frames in tunnels cost more than its encrypt_limit; to raise it" + set +
                "encrypt_limit=TOKENS";
+    if (name == "refused")
+        return "its ring was not polled " + time +
+               " because the controller refuses it; it is served again as soon as the reason is gone";
     if (name == "receiver")
         return "its ring was not polled " + time +
                " because a VM of this host that it sends to takes no more; with a reservation or more shares "
@@ -305,6 +308,8 @@ json why_sample(const json& before, const json& after) {
                  bucket_json("receiver", nullptr, held_back_percent(period, "receiver"))};
     if (at(after, "/vnic/encrypt") == true)
         buckets.push_back(bucket_json("encryption", nullptr, held_back_percent(period, "encryption")));
+    if (at(after, "/vnic/refusal").is_string())
+        buckets.push_back(bucket_json("refused", nullptr, held_back_percent(period, "refused")));
     for (const json& flow : sample["flows"])
         if (at(flow, "/vnic") == name)
             add_flow_buckets(buckets, flow, sample);
@@ -314,6 +319,7 @@ json why_sample(const json& before, const json& after) {
             {"isolation", at(after, "/isolation")},
             {"vnic", name},
             {"state", at(after, "/vnic/state")},
+            {"refusal", at(after, "/vnic/refusal")},
             {"offered_bps", number_or_null(period.bit_rate("/vnic/from_vm/offered/bytes"))},
             {"delivered_bps", number_or_null(period.bit_rate("/vnic/from_vm/delivered/bytes"))},
             {"limit_bps", at(after, "/vnic/limit_bps")},
@@ -332,6 +338,8 @@ std::string why_text(const json& sample, const Terminal& terminal) {
                        human_duration(number_at(sample, "/seconds") * 1e9) + '\n';
     if (state.text != "up")
         text += "no guest is connected; to connect one: weirctl qemu-args " + text_at(sample, "/vnic") + '\n';
+    if (at(sample, "/refusal").is_string())
+        text += "the controller refuses it: " + text_at(sample, "/refusal") + '\n';
     if (at(sample, "/isolation") == false)
         text += "isolation is off: limits, reservations and shares have no effect\n";
     const json& buckets = list_at(sample, "/buckets");

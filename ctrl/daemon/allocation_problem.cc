@@ -2,6 +2,7 @@
 #include "ctrl/daemon/allocation_problem.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/units.h"
 
@@ -30,8 +31,12 @@ AllocationProblem::AllocationProblem(const ClusterConfig& config, double seconds
             const double bytes = seconds / kBitsPerByte;
             const double reserved = static_cast<double>(vnic.reservation_bps) * bytes;
             const double limit = limit_of(vnic.limit_bps, bytes);
-            vnic_columns_.back().push_back(
-                {add_virtual(reserved, limit), add_virtual(reserved, limit), vnic.reservation_bps != 0});
+            VnicColumns& columns = vnic_columns_.back().emplace_back(VnicColumns{
+                add_virtual(reserved, limit), add_virtual(reserved, limit), vnic.reservation_bps != 0});
+            if (vnic.limit_bps && !columns.is_reserved) {
+                columns.bound_out = add_virtual(alloc::kInfinite, limit);
+                columns.bound_in = add_virtual(alloc::kInfinite, limit);
+            }
         }
         appliance_columns_.emplace_back();
         for (const TenantApplianceConfig& part : tenant.appliances) {
@@ -46,6 +51,7 @@ AllocationProblem::AllocationProblem(const ClusterConfig& config, double seconds
 
 std::uint32_t AllocationProblem::add_virtual(double reserved, double limit) {
     virtual_resources_.push_back({.reserved = reserved, .limit = limit});
+    limits_.push_back(limit / seconds_);
     return static_cast<std::uint32_t>(virtual_resources_.size() - 1);
 }
 
@@ -93,23 +99,31 @@ void AllocationProblem::add_flow(const Cluster& cluster, wire::FlowKey flow, Par
 }
 
 /// A flow between vNICs uses the sender's reservation out and the receiver's in. A flow to an appliance uses
-/// the tenant's part of it, and the bandwidth of its vNIC only if the vNIC reserved some: where a tenant
-/// reserved tokens at an appliance but no bandwidth, only the links' capacity limits the bandwidth.
+/// the tenant's part of it, and the bandwidth of its vNIC only if the vNIC has a reservation or a limit:
+/// where a tenant reserved tokens at an appliance but no bandwidth, only the links' capacity limits the
+/// bandwidth.
 void AllocationProblem::add_virtual_row(const ClusterEnd& source, const ClusterEnd& destination,
                                         const PartTokens& demand) {
     const VnicColumns& vnic = vnic_columns_[source.tenant][source.index];
+    const double there = of(demand, wire::Part::kThere);
     if (!destination.is_appliance) {
-        virtual_.put(vnic.out, of(demand, wire::Part::kThere));
-        virtual_.put(vnic_columns_[destination.tenant][destination.index].in, of(demand, wire::Part::kThere));
+        const VnicColumns& peer = vnic_columns_[destination.tenant][destination.index];
+        put_way(vnic.out, vnic.bound_out, there);
+        put_way(peer.in, peer.bound_in, there);
     } else {
-        if (vnic.is_reserved) {
-            virtual_.put(vnic.out, of(demand, wire::Part::kThere));
-            virtual_.put(vnic.in, of(demand, wire::Part::kBack));
-        }
+        put_way(vnic.is_reserved ? vnic.out : alloc::kNone, vnic.bound_out, there);
+        put_way(vnic.is_reserved ? vnic.in : alloc::kNone, vnic.bound_in, of(demand, wire::Part::kBack));
         virtual_.put(appliance_columns_[source.tenant].at(destination.index),
                      of(demand, wire::Part::kAppliance));
     }
     virtual_.end_flow();
+}
+
+void AllocationProblem::put_way(std::uint32_t column, std::uint32_t bound, double tokens) {
+    if (column != alloc::kNone)
+        virtual_.put(column, tokens);
+    if (bound != alloc::kNone)
+        virtual_.put(bound, tokens);
 }
 
 alloc::VdcProblem AllocationProblem::view() const {
@@ -141,18 +155,54 @@ PartTokens AllocationProblem::widening_of(const Cluster& cluster, std::uint32_t 
     return widening;
 }
 
-wire::FlowAllocation AllocationProblem::rates_of(const Cluster& cluster, std::uint32_t index,
-                                                 const alloc::VdcAllocation& allocation) const {
-    wire::FlowAllocation rates{.flow = flows_[index]};
-    const PartTokens widening = widening_of(cluster, index, allocation);
-    for (const std::uint32_t at : physical_.row(index)) {
-        const auto part = static_cast<std::size_t>(parts_[at]);
-        const double tokens =
-            widening[part] * (allocation.local[at] + allocation.global[at] + allocation.spare[at]);
-        auto& rate = rates.rate[part];
-        rate = std::min(rate, static_cast<std::uint64_t>(std::max(kRateMin, tokens / seconds_)));
+/// Numbers of the limits that the flow's parts count against.
+void AllocationProblem::set_limits(const ClusterEnd& source, const ClusterEnd& destination,
+                                   FlowParts& parts) const {
+    const VnicColumns& vnic = vnic_columns_[source.tenant][source.index];
+    parts[wire::kThere].limits[0] = vnic.out;
+    if (destination.is_appliance) {
+        parts[wire::kTokens].limits[0] = appliance_columns_[source.tenant].at(destination.index);
+        parts[wire::kBack].limits[0] = vnic.in;
+    } else {
+        parts[wire::kThere].limits[1] = vnic_columns_[destination.tenant][destination.index].in;
     }
-    return rates;
+}
+
+/// The least of the part's limits.
+double AllocationProblem::most_of(const PartRate& part) const {
+    double most = alloc::kInfinite;
+    for (const std::uint32_t limit : part.limits)
+        if (limit != alloc::kNone)
+            most = std::min(most, limits_[limit]);
+    return most;
+}
+
+AllocationProblem::FlowParts AllocationProblem::parts_of(const Cluster& cluster, std::uint32_t index,
+                                                         const alloc::VdcAllocation& allocation) {
+    FlowParts parts;
+    const wire::FlowKey flow = flows_[index];
+    set_limits(*cluster.find_end(flow.source), *cluster.find_end(flow.destination), parts);
+    for (const std::uint32_t at : physical_.row(index)) {
+        PartRate& part = parts[static_cast<std::size_t>(parts_[at])];
+        const double tokens =
+            (allocation.local[at] + allocation.global[at] + allocation.spare[at]) / seconds_;
+        part.allocated = part.is_stated ? std::min(part.allocated, tokens) : tokens;
+        part.is_stated = true;
+    }
+    const PartTokens widening = widening_of(cluster, index, allocation);
+    for (std::size_t i = 0; i < wire::kParts; ++i)
+        parts[i].wanted = widening[i] * parts[i].allocated;
+    // A part without demand has no rate, unless a limit holds there.
+    if (std::ranges::none_of(
+            parts, [this](const PartRate& part) { return !part.is_stated && std::isfinite(most_of(part)); }))
+        return parts;
+    cluster.path_of(flow, path_);
+    for (const PathStep& step : path_) {
+        PartRate& part = parts[static_cast<std::size_t>(step.part)];
+        if (const double most = most_of(part); !part.is_stated && std::isfinite(most))
+            part = {.is_stated = true, .wanted = most, .limits = part.limits};
+    }
+    return parts;
 }
 
 }  // namespace weir

@@ -11,6 +11,7 @@
 // h1 out, h2 in, appliance, h2 out, h1 in, and the virtual columns a1 out, a1 in, A's part of the appliance.
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <vector>
@@ -18,14 +19,12 @@
 #include "ctrl/alloc/vdc.h"
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/estimates.h"
+#include "ctrl/daemon/rate_limits.h"
 
 namespace weir {
 
 class AllocationProblem {
   public:
-    /// Lowest rate that a flow is allocated, tokens per second: at a rate of 0 a flow could show no demand.
-    static constexpr double kRateMin = 1;
-
     /// @param config outlives this @param seconds of an interval
     AllocationProblem(const ClusterConfig& config, double seconds);
 
@@ -38,17 +37,28 @@ class AllocationProblem {
 
     [[nodiscard]] alloc::VdcProblem view() const;
     [[nodiscard]] const std::vector<wire::FlowKey>& flows() const { return flows_; }
-    /// Rates per second of a flow, from the allocation of view(). @param index into flows()
-    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::uint32_t index,
-                                                const alloc::VdcAllocation& allocation) const;
+    using FlowParts = std::array<PartRate, wire::kParts>;
+    /// Rates per second of a flow's parts, from the allocation of view(), without floors. Their limits are
+    /// numbers of limits(). @param index into flows()
+    [[nodiscard]] FlowParts parts_of(const Cluster& cluster, std::uint32_t index,
+                                     const alloc::VdcAllocation& allocation);
+    /// Per second: of both directions of each vNIC, and of each tenant's part of each appliance.
+    [[nodiscard]] std::span<const double> limits() const { return limits_; }
 
   private:
     struct VnicColumns {
         std::uint32_t out;
         std::uint32_t in;
         bool is_reserved;
+        // Of a vNIC with a limit and no reservation: its flows to appliances count against the limit, and do
+        // not divide the reservation of 0.
+        std::uint32_t bound_out = alloc::kNone;
+        std::uint32_t bound_in = alloc::kNone;
     };
     std::uint32_t add_virtual(double reserved, double limit);
+    void put_way(std::uint32_t column, std::uint32_t bound, double tokens);
+    void set_limits(const ClusterEnd& source, const ClusterEnd& destination, FlowParts& parts) const;
+    [[nodiscard]] double most_of(const PartRate& part) const;
     void add_virtual_row(const ClusterEnd& source, const ClusterEnd& destination, const PartTokens& demand);
     [[nodiscard]] PartTokens widening_of(const Cluster& cluster, std::uint32_t index,
                                          const alloc::VdcAllocation& allocation) const;
@@ -58,7 +68,8 @@ class AllocationProblem {
     // The tenants as virtual datacenters: built once, except for their weights.
     std::vector<alloc::VdcTenant> tenants_;
     std::vector<alloc::VirtualResource> virtual_resources_;
-    std::vector<std::vector<VnicColumns>> vnic_columns_;                     // by tenant and vNIC
+    std::vector<double> limits_;                          // of virtual_resources_, per second
+    std::vector<std::vector<VnicColumns>> vnic_columns_;  // by tenant and vNIC
     std::vector<std::map<std::uint32_t, std::uint32_t>> appliance_columns_;  // by tenant, then appliance
     // The interval's problem.
     std::vector<double> capacity_;  // by physical resource

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "common/units.h"
-#include "ctrl/pools/pool_layout.h"
 
 namespace weir {
 namespace {
@@ -28,7 +27,7 @@ Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(confi
     const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (std::uint32_t i = 0; i < config.appliances.size(); ++i)
         if (pooled.contains(config.appliances[i].name))
-            pooled_.emplace(i, reserved_in_pools(config.pools, config.appliances[i].name));
+            pooled_.emplace(i, parts_in_pools(config.pools, config.appliances[i].name));
     add_resources();
     add_ends(id_of);
 }
@@ -239,7 +238,7 @@ std::vector<wire::FlowKey> Cluster::reserved_flows(std::uint32_t vnic) const {
     std::vector<wire::FlowKey> flows;
     const ClusterEnd& source = ends_.at(vnic);
     for (const Part& part : tenant_parts_[source.tenant])
-        if (reserved_tokens(source, part.appliance) > 0)
+        if (part_tokens(source, part.appliance).reservation > 0)
             flows.push_back({vnic, appliance_ends_[part.appliance]});
     const auto& vnics = config_.tenants[source.tenant].vnics;
     if (vnics[source.index].reservation_bps == 0)
@@ -256,31 +255,34 @@ double Cluster::allocatable_bytes(std::uint64_t link_bps) const {
     return static_cast<double>(link_bps) * ((1 - config_.headroom) / kBitsPerByte);
 }
 
-/// Tokens per second that a vNIC has reserved at an appliance: in its pools, else its part, by weight, of
-/// the tenant's reservation.
-double Cluster::reserved_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const {
+/// Tokens per second that are a vNIC's of an appliance: in its pools, else its part, by weight, of those of
+/// its tenant.
+PoolPart Cluster::part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const {
     const TenantConfig& tenant = config_.tenants[vnic.tenant];
     const TenantVnicConfig& config = tenant.vnics[vnic.index];
     if (const auto pooled = pooled_.find(appliance); pooled != pooled_.end()) {
-        const auto reserved = pooled->second.find(config.name);
-        return reserved == pooled->second.end() ? 0 : reserved->second;
+        const auto part = pooled->second.find(config.name);
+        return part == pooled->second.end() ? PoolPart{0, pools::kNoLimit} : part->second;
     }
-    return static_cast<double>(part_of(vnic.tenant, appliance)->reservation_tokens) * config.weight /
-           tenant_weights_[vnic.tenant];
+    const TenantApplianceConfig& whole = *part_of(vnic.tenant, appliance);
+    const double weight = config.weight / tenant_weights_[vnic.tenant];
+    return {static_cast<double>(whole.reservation_tokens) * weight,
+            whole.limit_tokens ? static_cast<double>(*whole.limit_tokens) * weight : pools::kNoLimit};
 }
 
-/// The reservation, or the vNIC's part of the headroom if that is more.
+/// The reservation, or the vNIC's part of the headroom if that is more, within the limit.
 std::uint64_t Cluster::floor_tokens(wire::FlowKey flow) const {
     const std::uint32_t appliance = ends_.at(flow.destination).index;
+    const PoolPart part = part_tokens(ends_.at(flow.source), appliance);
     const double headroom = static_cast<double>(config_.appliances[appliance].capacity_min) *
                             config_.headroom / static_cast<double>(users_[appliance]);
     return static_cast<std::uint64_t>(
-        std::max({reserved_tokens(ends_.at(flow.source), appliance), headroom, 1.0}));
+        std::max(std::min(std::max(part.reservation, headroom), part.limit), 1.0));
 }
 
 /// Bytes per second for one peer of a vNIC: an equal part of its reservation, or of its part of the headroom
-/// of the host's link if that is more. All other vNICs of the tenant count as peers, so that the floors never
-/// add up to more.
+/// of the host's link if that is more, within its limit. All other vNICs of the tenant count as peers, so
+/// that the floors never add up to more.
 double Cluster::peer_floor(const ClusterEnd& vnic) const {
     const auto& vnics = config_.tenants[vnic.tenant].vnics;
     double bits = static_cast<double>(vnics[vnic.index].reservation_bps);
@@ -288,6 +290,8 @@ double Cluster::peer_floor(const ClusterEnd& vnic) const {
         bits =
             std::max(bits, static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom /
                                static_cast<double>(std::max<std::size_t>(host_vnics_[vnic.host].size(), 1)));
+    if (const auto& limit = vnics[vnic.index].limit_bps)
+        bits = std::min(bits, static_cast<double>(*limit));
     return bits / kBitsPerByte / static_cast<double>(std::max<std::size_t>(vnics.size(), 2) - 1);
 }
 

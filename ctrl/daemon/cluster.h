@@ -24,6 +24,7 @@
 
 #include "common/wire/messages.h"
 #include "ctrl/config/cluster_config.h"
+#include "ctrl/pools/pool_layout.h"
 
 namespace weir {
 
@@ -95,7 +96,9 @@ class Cluster {
     /// Sets `out` to the resources of an allowed flow; none within a host, or while one end has no host.
     void path_of(wire::FlowKey flow, std::vector<PathStep>& out) const;
 
-    // Floors: rates that an allowed flow may use at any demand and in any state of the controller.
+    // Floors: rates that an allowed flow may use at any demand and in any state of the controller. Those of
+    // all flows of a vNIC, and of a tenant at an appliance, add up to no more than its limit, or 1 for each
+    // flow.
 
     /// Tokens per second of a flow to an appliance, at least 1.
     [[nodiscard]] std::uint64_t floor_tokens(wire::FlowKey flow) const;
@@ -121,7 +124,7 @@ class Cluster {
     [[nodiscard]] const TenantApplianceConfig* part_of(TenantIndex tenant, std::uint32_t appliance) const;
     [[nodiscard]] wire::Endpoint endpoint_of(const ClusterEnd& end) const;
     [[nodiscard]] double allocatable_bytes(std::uint64_t link_bps) const;
-    [[nodiscard]] double reserved_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const;
+    [[nodiscard]] PoolPart part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const;
     [[nodiscard]] double peer_floor(const ClusterEnd& vnic) const;
 
     const ClusterConfig& config_;
@@ -139,8 +142,8 @@ class Cluster {
     std::vector<double> tenant_weights_;               // sums over the tenant's vNICs
     std::vector<std::set<std::uint32_t>> host_vnics_;  // ids by host, of vNICs that are there now
     std::vector<std::uint64_t> users_;                 // by appliance: vNICs that may use it
-    /// By appliance that pools divide: tokens per second that are reserved there, by vNIC.
-    std::map<std::uint32_t, std::unordered_map<std::string, double>> pooled_;
+    /// By appliance that pools divide: what each vNIC has of it.
+    std::map<std::uint32_t, std::unordered_map<std::string, PoolPart>> pooled_;
 };
 
 }  // namespace weir

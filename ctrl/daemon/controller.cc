@@ -206,12 +206,16 @@ std::string Controller::why_rival(const Peer& peer, const Header& header, const 
 
 void Controller::open_session(const Peer& peer, const Header& header, const wire::Hello& hello, Nanos now) {
     const HostIndex host = cluster_.find_host(hello.host);
-    const bool is_first = sessions_.of_host(host) == nullptr;
+    const Session* const before = sessions_.of_host(host);
+    const bool is_first = before == nullptr;
+    const bool was_silent = !is_first && now - before->last_message > Sessions::kValidity * config_.interval;
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
         // Until its first DEMAND a switch gets the rates of its last session, or of the last epoch.
         if (const auto last = stored_.find(hello.host); is_first && last != stored_.end())
             session.rates = last->second.flows;
+        if (was_silent)
+            fall_back_to_floors(session);
         session.since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
         session.sequencer = {.epoch = epoch_, .session = header.session};
         session.filter = wire::MessageFilter(epoch_, header.session, header.sequence);
@@ -223,59 +227,16 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     cluster_.set_uplink(host, hello.uplink_bps);
     admission_.set_uplink(host, cluster_.uplink_bytes(host));
     place_vnics(session, hello, now);
-    send_json(session, Type::kWelcome,
-              wire::to_text(wire::Welcome{.cluster = config_.name,
-                                          .interval = config_.interval,
-                                          .validity = Sessions::kValidity,
-                                          .billing_period = config_.billing_period}));
+    wire::Welcome welcome{.cluster = config_.name,
+                          .interval = config_.interval,
+                          .validity = Sessions::kValidity,
+                          .billing_period = config_.billing_period};
+    if (!hello.capabilities.empty())  // a switch that has none may not know the key
+        welcome.capabilities = {std::string(wire::capability::kRefusals)};
+    send_json(session, Type::kWelcome, wire::to_text(welcome));
     send_tables(session);
     session.sender.send_snapshot();
     send_rates(session, false);
-}
-
-std::string Controller::why_not_placed(HostIndex host, const wire::HelloVnic& vnic, const ClusterEnd* end,
-                                       Nanos now) {
-    if (end == nullptr)
-        return "it is not in the cluster file";
-    const TenantConfig& tenant = config_.tenants[end->tenant];
-    if (!vnic.tenant.empty() && vnic.tenant != tenant.name)
-        return "its tenant is " + tenant.name + ", not " + vnic.tenant;
-    const std::string& wanted = tenant.vnics[end->index].host;
-    if (!wanted.empty() && wanted != config_.hosts[host].name)
-        return "its host is " + wanted;
-    if (end->host != kNowhere && end->host != host && sessions_.is_alive(end->host, now))
-        return "host " + config_.hosts[end->host].name + " has it";
-    return admission_.why_not(*end, host);
-}
-
-/// The vNICs of a HELLO are all that the host has: accepted ones are placed there, missing ones leave.
-void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
-    std::set<std::uint32_t> left = cluster_.vnics_of(session.host);
-    session.refused_vnics.clear();
-    for (const wire::HelloVnic& vnic : hello.vnics) {
-        const ClusterEnd* end = cluster_.find_vnic(vnic.name);
-        const std::string why = why_not_placed(session.host, vnic, end, now);
-        if (!why.empty()) {
-            ++counters_.refused_vnics;
-            session.refused_vnics.push_back(vnic.name + ": " + why);
-            audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
-            continue;
-        }
-        left.erase(end->id);
-        if (end->host == session.host && end->mac == vnic.mac && end->vlan == vnic.vlan)
-            continue;
-        demands_.remove_vnic(end->id);
-        changed_tenants_.insert(end->tenant);
-        admission_.place(*end, session.host);
-        cluster_.place_vnic(end->id, session.host, vnic.mac, vnic.vlan);
-    }
-    for (const std::uint32_t id : left) {
-        const ClusterEnd& end = *cluster_.find_end(id);
-        demands_.remove_vnic(id);
-        changed_tenants_.insert(end.tenant);
-        admission_.remove(end);
-        cluster_.remove_vnic(id);
-    }
 }
 
 void Controller::on_demand(Session& session, const Header& header, std::span<const std::uint8_t> body) {
@@ -292,17 +253,28 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
 
 void Controller::send_tables(Session& session) {
     const bool with_floors = wire::has(session.capabilities, wire::capability::kPairFloors);
-    send_json(session, Type::kTables, wire::to_text(cluster_.tables_of(session.host, with_floors)));
+    wire::Tables tables = cluster_.tables_of(session.host, with_floors);
+    session.tables_due = false;
+    if (wire::has(session.capabilities, wire::capability::kRefusals)) {
+        // More than a switch has vNICs.
+        constexpr std::size_t kRefusalsMax = 4'096;
+        tables.refused_vnics.emplace();
+        for (const Refusal& refused : session.refused_vnics)
+            if (tables.refused_vnics->size() < kRefusalsMax)
+                tables.refused_vnics->push_back(
+                    {refused.vnic.name, refused.why, cluster_.find_vnic(refused.vnic.name) == nullptr});
+    }
+    send_json(session, Type::kTables, wire::to_text(tables));
 }
 
-/// Sends TABLES to every switch with a vNIC of a tenant whose vNICs changed.
+/// Sends TABLES to every switch with a vNIC of a tenant whose vNICs changed, or with a refusal that did.
 void Controller::send_changed_tables() {
-    if (changed_tenants_.empty())
-        return;
     for (Session* session : sessions_.active()) {
         const auto& vnics = cluster_.vnics_of(session->host);
-        if (std::ranges::any_of(
-                vnics, [this](auto id) { return changed_tenants_.contains(cluster_.find_end(id)->tenant); }))
+        const bool has_changed = !changed_tenants_.empty() && std::ranges::any_of(vnics, [this](auto id) {
+            return changed_tenants_.contains(cluster_.find_end(id)->tenant);
+        });
+        if (session->tables_due || has_changed)
             send_tables(*session);
     }
     changed_tenants_.clear();
@@ -325,6 +297,7 @@ void Controller::lose(const Session& session, Nanos now) {
         demands_.replace_host(host, kept_demands(cluster_, host, demands_.flows(), idle_pairs_left_));
         kept_[host] = {.until = now + config_.keep_silent, .idle_pairs = before - idle_pairs_left_};
     }
+    refusals_may_end_ = true;
     audit("lost", "host " + config_.hosts[host].name);
 }
 
@@ -347,17 +320,34 @@ void Controller::expire_kept(Nanos now) {
     }
 }
 
-/// Replaces the rates of all sessions that have sent demands in this epoch.
+/// After a silence its old rates would take what other flows have been given since: until the first solve it
+/// has its flows' floors, as it had while it was silent.
+void Controller::fall_back_to_floors(Session& session) {
+    std::vector<wire::FlowAllocation> floors;
+    for (const wire::FlowAllocation& old : session.rates) {
+        const ClusterEnd* source = cluster_.find_end(old.flow.source);
+        if (source == nullptr || source->host != session.host || !cluster_.allows(old.flow))
+            continue;  // no flow of the host: one that was moved, or a record of a window
+        wire::FlowAllocation& floor = floors.emplace_back(wire::FlowAllocation{.flow = old.flow});
+        if (cluster_.find_end(old.flow.destination)->is_appliance)
+            floor.rate[wire::kTokens] = cluster_.floor_tokens(old.flow);
+        else
+            floor.rate[wire::kThere] = cluster_.floor_bytes(old.flow);
+    }
+    session.rates = std::move(floors);
+}
+
+/// Replaces the rates of all sessions that have sent demands in this epoch. Silent ones keep theirs.
 void Controller::solve(bool interval_ended) {
     ++counters_.solves;
     demands_.clear_change();
     const std::vector<wire::FlowAllocation> rates = solver_.solve(cluster_, demands_.flows(), interval_ended);
     for (const auto& session : sessions_.all())
-        if (session && session->has_demands)
+        if (session && session->has_demands && !session->is_silent)
             session->rates.clear();
     const auto solved_for = [this](HostIndex host) {
         Session* session = host == kNowhere ? nullptr : sessions_.of_host(host);
-        return session != nullptr && session->has_demands ? session : nullptr;
+        return session != nullptr && session->has_demands && !session->is_silent ? session : nullptr;
     };
     for (const wire::FlowAllocation& flow : rates)
         if (Session* session = solved_for(cluster_.find_end(flow.flow.source)->host))
@@ -393,6 +383,7 @@ void Controller::tick(Nanos now, std::int64_t unix_time) {
     unix_time_ = unix_time;
     ++interval_;
     expire_sessions(now);
+    retry_refused_vnics(now);
     send_changed_tables();
     solve(true);
     for (Session* session : sessions_.active())

@@ -101,13 +101,20 @@ class Controller {
     void on_hello(const Peer& peer, const wire::Header& header, std::span<const std::uint8_t> body,
                   Nanos now);
     void open_session(const Peer& peer, const wire::Header& header, const wire::Hello& hello, Nanos now);
-    void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
-    [[nodiscard]] std::string why_not_placed(HostIndex host, const wire::HelloVnic& vnic,
-                                             const ClusterEnd* end, Nanos now);
+    void fall_back_to_floors(Session& session);
     void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
     void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void on_usage(Session& session, std::span<const std::uint8_t> body);
+
+    // controller_placement.cc
+    void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
+    [[nodiscard]] std::string place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now);
+    void remove_vnic(std::uint32_t id);
+    [[nodiscard]] std::string why_never(HostIndex host, const wire::HelloVnic& vnic) const;
+    [[nodiscard]] std::string why_not_now(HostIndex host, const ClusterEnd& end, Nanos now);
+    void retry_refused_vnics(Nanos now);
+    void retry_refused_vnics(Session& session, Nanos now);
 
     [[nodiscard]] std::string why_rival(const Peer& peer, const wire::Header& header,
                                         const wire::Hello& hello, Nanos now);
@@ -149,6 +156,7 @@ class Controller {
     std::size_t idle_pairs_left_ = kIdlePairsMax;
     std::map<std::string, std::uint64_t> audited_;  // by "kind: text": how often it happened
     std::set<TenantIndex> changed_tenants_;  // their vNICs came, left or changed since TABLES were sent
+    bool refusals_may_end_ = false;          // a vNIC was placed or left, or a host was lost
     std::set<std::string, std::less<>> answered_versions_;  // routes of peers of another header version
     std::vector<Outgoing> outgoing_;
     Reach reach_;

@@ -310,7 +310,9 @@ json Controller::status(Nanos now) const {
             one["last_message_ms"] = (now - session->last_message) / 1'000'000;
             one["vnics"] = cluster_.vnics_of(host).size();
             one["flows"] = session->rates.size();
-            one["refused_vnics"] = session->refused_vnics;
+            one["refused_vnics"] = json::array();
+            for (const Refusal& refused : session->refused_vnics)
+                one["refused_vnics"].push_back(refused.vnic.name + ": " + refused.why);
             one["warnings"] = warnings_of(config_, *session);
             if (const auto kept = kept_.find(host); kept != kept_.end())
                 one["kept_ms"] = kept->second.until > now ? (kept->second.until - now) / 1'000'000 : 0;

@@ -42,11 +42,7 @@ std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, 
     divide_pools(cluster, demands, interval_ended);
     set_problem(cluster);
     allocator_.allocate(problem_.view(), allocation_);
-    std::vector<wire::FlowAllocation> out;
-    out.reserve(problem_.flows().size());
-    for (std::uint32_t i = 0; i < problem_.flows().size(); ++i)
-        if (const wire::FlowAllocation rates = rates_of(cluster, i); !wire::is_removed(rates))
-            out.push_back(rates);
+    std::vector<wire::FlowAllocation> out = rates_within_limits(cluster);
     capacities_.set_allocated(cluster, out);
     return out;
 }
@@ -91,21 +87,50 @@ void IntervalSolver::set_problem(const Cluster& cluster) {
     }
 }
 
+std::vector<wire::FlowAllocation> IntervalSolver::rates_within_limits(const Cluster& cluster) {
+    const auto flows = static_cast<std::uint32_t>(problem_.flows().size());
+    limits_.begin(problem_.limits());
+    stated_.clear();
+    for (std::uint32_t i = 0; i < flows; ++i)
+        add_parts(cluster, i);
+    limits_.settle();
+    std::vector<wire::FlowAllocation> out;
+    out.reserve(flows);
+    for (std::uint32_t i = 0; i < flows; ++i) {
+        wire::FlowAllocation& flow = stated_[i];
+        for (std::size_t part = 0; part < wire::kParts; ++part)
+            if (flow.rate[part] != wire::kNoStatement)
+                flow.rate[part] =
+                    static_cast<std::uint64_t>(limits_.rates()[std::size_t{i} * wire::kParts + part]);
+        if (!wire::is_removed(flow))
+            out.push_back(flow);
+    }
+    return out;
+}
+
 /// A flow that asks for less than its floor gets the floor, in case it asks for more before the next
 /// interval. Other flows may use that capacity meanwhile, and lose it in the next interval.
-wire::FlowAllocation IntervalSolver::rates_of(const Cluster& cluster, std::uint32_t index) const {
+void IntervalSolver::add_parts(const Cluster& cluster, std::uint32_t index) {
     const wire::FlowKey flow = problem_.flows()[index];
-    wire::FlowAllocation rates = problem_.rates_of(cluster, index, allocation_);
-    auto& tokens = rates.rate[wire::kTokens];
+    AllocationProblem::FlowParts parts = problem_.parts_of(cluster, index, allocation_);
+    PartRate& tokens = parts[wire::kTokens];
     if (is_pooled(cluster, flow))  // a short link holds the flow back at the link, not here
-        tokens =
-            static_cast<std::uint64_t>(std::max(AllocationProblem::kRateMin, pools_.rate(cluster, flow)));
-    else if (tokens != wire::kNoStatement)
-        tokens = std::max(tokens, cluster.floor_tokens(flow));
-    auto& there = rates.rate[wire::kThere];
-    if (there != wire::kNoStatement && !cluster.find_end(flow.destination)->is_appliance)
-        there = std::max(there, cluster.floor_bytes(flow));
-    return rates;
+        tokens = {.is_stated = true, .allocated = pools_.rate(cluster, flow)};
+    else if (tokens.is_stated)
+        tokens.floor = static_cast<double>(cluster.floor_tokens(flow));
+    PartRate& there = parts[wire::kThere];
+    if (cluster.find_end(flow.destination)->is_appliance)
+        for (PartRate* way : {&there, &parts[wire::kBack]})
+            way->floor = way->wanted;
+    else
+        there.floor = static_cast<double>(cluster.floor_bytes(flow));
+    wire::FlowAllocation stated{.flow = flow};
+    for (std::size_t part = 0; part < wire::kParts; ++part) {
+        if (parts[part].is_stated)
+            stated.rate[part] = 0;
+        limits_.add(parts[part]);
+    }
+    stated_.push_back(stated);
 }
 
 nlohmann::json IntervalSolver::describe_appliances() const {

@@ -53,7 +53,7 @@ class Solver {
 /// The solver of weir-ctrl, five steps an interval: estimate demands and capacities; divide pooled appliances
 /// among their pools; build the allocation problem; allocate, first each tenant's reservations by its own
 /// mechanism, then the rest by the provider's, then unwanted capacity as room to grow; raise rates to the
-/// floors.
+/// floors, as far as the limits of vNICs and tenants allow.
 class IntervalSolver final : public Solver {
   public:
     /// @param config outlives this; accepted by parse_cluster()
@@ -76,7 +76,8 @@ class IntervalSolver final : public Solver {
         const ClusterEnd& end = *cluster.find_end(flow.destination);
         return end.is_appliance && pools_.divides(end.index);
     }
-    [[nodiscard]] wire::FlowAllocation rates_of(const Cluster& cluster, std::uint32_t index) const;
+    void add_parts(const Cluster& cluster, std::uint32_t index);
+    [[nodiscard]] std::vector<wire::FlowAllocation> rates_within_limits(const Cluster& cluster);
 
     const ClusterConfig& config_;
     double seconds_;  // of an interval
@@ -86,6 +87,8 @@ class IntervalSolver final : public Solver {
     AllocationProblem problem_;
     alloc::VdcAllocator allocator_;
     alloc::VdcAllocation allocation_;
+    RateLimits limits_;
+    std::vector<wire::FlowAllocation> stated_;  // by flow of the problem: 0 in the parts that have a rate
     std::vector<double> appliance_tokens_;
 };
 

@@ -51,6 +51,13 @@ struct ConnectionCounters {
     std::uint64_t full = 0;         ///< messages to switches whose queue was full
 };
 
+/// A vNIC of a HELLO that has no place on the host.
+struct Refusal {
+    wire::HelloVnic vnic;
+    std::string why;
+    bool is_final = false;  ///< for what the cluster file says, which does not change; others are tried again
+};
+
 struct Session {
     HostIndex host = 0;
     std::string route;
@@ -69,8 +76,10 @@ struct Session {
     std::vector<wire::FlowAllocation> rates;  ///< ordered by flow
     /// A DEMAND arrived. Until then the rates are those of the session before, or of the stored epoch.
     bool has_demands = false;
-    bool is_unsaved = false;                 ///< rates were sent that the store does not have yet
-    std::vector<std::string> refused_vnics;  ///< "NAME: reason"
+    bool is_unsaved = false;             ///< rates were sent that the store does not have yet
+    wire::Capabilities capabilities;     ///< of weir-switch
+    bool tables_due = false;             ///< its refusals changed
+    std::vector<Refusal> refused_vnics;  ///< in the order of the HELLO
 };
 
 class Sessions {

@@ -176,8 +176,8 @@ std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools) {
     return names;
 }
 
-std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
-                                                          const std::string& appliance) {
+std::unordered_map<std::string, PoolPart> parts_in_pools(const std::vector<PoolConfig>& pools,
+                                                         const std::string& appliance) {
     const PoolLayout layout(pools, appliance, 0);
     double reserved = 0;
     std::vector<double> wanted(layout.tree().size(), pools::kAbsent);
@@ -188,10 +188,10 @@ std::unordered_map<std::string, double> reserved_in_pools(const std::vector<Pool
     }
     pools::Division division;
     pools::Divider().divide(layout.tree(), wanted, reserved, division);
-    std::unordered_map<std::string, double> out;
+    std::unordered_map<std::string, PoolPart> out;
     for (NodeIndex node = 1; node < layout.tree().size(); ++node)
         if (layout.name(node).vnic)
-            out.emplace(layout.name(node).text, division.entitlement[node]);
+            out.emplace(layout.name(node).text, PoolPart{division.entitlement[node], division.limit[node]});
     return out;
 }
 

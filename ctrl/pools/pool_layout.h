@@ -54,10 +54,15 @@ inline constexpr std::uint32_t kNoPool = pools::kNoParent;
 [[nodiscard]] std::vector<std::uint32_t> pool_tops(const std::vector<PoolConfig>& pools);
 /// Names of the appliances that pools divide.
 [[nodiscard]] std::set<std::string> pooled_appliances(const std::vector<PoolConfig>& pools);
-/// By name, the part that each vNIC of a pool has of the top pools' reservations if every vNIC wants more
-/// than its part: its floor while demands are not known. vNICs in no pool are not in the map.
-[[nodiscard]] std::unordered_map<std::string, double> reserved_in_pools(const std::vector<PoolConfig>& pools,
-                                                                        const std::string& appliance);
+/// A vNIC's part of the top pools' reservations and limits if every vNIC wants more than its part.
+struct PoolPart {
+    double reservation = 0;  ///< tokens/s
+    double limit = 0;        ///< tokens/s; infinite = none
+};
+/// The part of each vNIC of a pool, by name: its floor while demands are not known. vNICs in no pool are not
+/// in the map.
+[[nodiscard]] std::unordered_map<std::string, PoolPart> parts_in_pools(const std::vector<PoolConfig>& pools,
+                                                                       const std::string& appliance);
 /// Adds a fault, at "pools[i].KEY", for each unknown parent, circle of parents, sum of reservations above
 /// that of their pool, and repeated name. Reservations against the appliance's capacity are not checked here.
 void check_pool_tree(const std::vector<PoolConfig>& pools, Faults& faults);

@@ -187,7 +187,11 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
             wire::why_protocol("the controller's weir-ctrl", "this weir-switch", welcome->protocol));
     refusal_.clear();
     promise_revision_ += welcome_ == *welcome ? 0 : 1;
+    if (state_ == State::kSilent)
+        allocations_.clear();  // others may have these rates now: the guarantees hold until new ones come
     welcome_ = std::move(*welcome);
+    if (!wire::has(welcome_.capabilities, wire::capability::kRefusals))
+        refusals_.clear();  // this controller does not state them
     sequencer_.epoch = header.epoch;
     interval_ = header.interval;
     filter_ = wire::MessageFilter(header.epoch, sequencer_.session, header.sequence);
@@ -213,6 +217,11 @@ void ControllerSession::on_tables(std::string_view text) {
     tables_missing_ = false;
     promise_revision_ += directory_.tables() == *tables ? 0 : 1;
     directory_.set_tables(*tables);
+    if (tables->refused_vnics) {
+        refusals_.clear();
+        for (const wire::RefusedVnic& vnic : *tables->refused_vnics)
+            refusals_[vnic.name] = {vnic.why, vnic.is_unknown};
+    }
     sampler_.forget_unknown(directory_.keys());
     rates_changed_ = true;
 }

@@ -56,6 +56,8 @@ class ControllerSession {
     /// Sets `rates` to the rates in force, of all flows that have one, if they changed since the last call.
     /// @return whether they did
     [[nodiscard]] bool update_rates(FlowRates& rates);
+    /// vNICs that the controller refuses, by the last TABLES; also while it is silent.
+    [[nodiscard]] const Refusals& refusals() const { return refusals_; }
     /// The windows in force; empty while the controller allocates none, or is silent.
     [[nodiscard]] HostWindows windows() const;
 
@@ -108,6 +110,7 @@ class ControllerSession {
     DemandSampler sampler_;
     UsageQueue usage_;
     std::map<wire::FlowKey, wire::FlowAllocation> allocations_;
+    Refusals refusals_;
     std::vector<Message> outgoing_;
     std::uint32_t seed_;
     std::uint32_t interval_ = 0;     ///< the controller's count, of its last message

@@ -75,9 +75,9 @@ std::optional<LinkFault::Event> event_of(std::uint16_t number) {
 
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
 wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
-    wire::Hello hello{.host = config.host,
-                      .version = WEIR_VERSION,
-                      .capabilities = {std::string(wire::capability::kPairFloors)}};
+    wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
+    hello.capabilities = {std::string(wire::capability::kPairFloors),
+                          std::string(wire::capability::kRefusals)};
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
     for (const auto* vnics : {&config.vnics, &removed})
@@ -228,11 +228,18 @@ void CtrlLink::send() {
     }
 }
 
+/// Again and again while a worker does not take them.
 void CtrlLink::apply_allocations() {
-    if (!session_.update_rates(rates_))
+    applied_ = !session_.update_rates(rates_) && applied_;
+    if (applied_)
         return;
-    control_.set_rates(rates_);
-    control_.set_windows(session_.windows());
+    try {
+        control_.set_refusals(session_.refusals());
+        control_.set_rates(rates_);
+        control_.set_windows(session_.windows());
+        applied_ = true;
+    } catch (const HostError&) {  // the worker did not answer
+    }
 }
 
 void CtrlLink::note_state() {

@@ -58,7 +58,8 @@ class CtrlLink {
     std::set<std::string> named_;  // faults that were logged since the last connection
     ControllerSession session_;
     PromiseKeeper promises_;
-    FlowRates rates_;  ///< in force
+    FlowRates rates_;      ///< in force
+    bool applied_ = true;  ///< the switch has taken them
     std::uint64_t unsent_ = 0;
     Nanos billing_period_ = 0;
     Nanos hello_due_ = 0;

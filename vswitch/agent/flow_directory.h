@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/wire/messages.h"
 #include "vswitch/agent/demand_sampler.h"
@@ -25,7 +26,8 @@ class FlowDirectory {
   public:
     using Ids = std::map<std::string, std::uint32_t, std::less<>>;
 
-    /// Sets the switch's own vNICs and appliances. Another host begins without TABLES.
+    /// Sets the switch's own vNICs and appliances. Peers stay as in the last TABLES, so that a vNIC that
+    /// comes or leaves lifts no other vNIC's rates. Another host begins without TABLES.
     void set_hello(const wire::Hello& hello);
     void set_tables(const wire::Tables& tables);
 

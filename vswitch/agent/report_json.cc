@@ -201,10 +201,21 @@ json promises_json(const PromiseReport& promises) {
             {"in_force", promises.in_force}};
 }
 
-json controller_json(const std::optional<ControllerReport>& controller) {
+json refused_json(const VnicReport& vnic, const ControllerConfig& config) {
+    const bool is_held = service_of(vnic.refusal, config) == OnRefused::kHold;
+    return {
+        {"name", vnic.config.name}, {"why", vnic.refusal.why}, {"service", is_held ? "hold" : "best_effort"}};
+}
+
+json controller_json(const SwitchReport& report) {
+    const std::optional<ControllerReport>& controller = report.controller;
     if (!controller)
         return nullptr;
     const ControllerLinkCounters& counters = controller->counters;
+    json refused = json::array();
+    for (const VnicReport& vnic : report.vnics)
+        if (!vnic.refusal.why.empty())
+            refused.push_back(refused_json(vnic, report.config->controller));
     return {{"state", controller->state},
             {"refusal", controller->refusal},
             {"fault", controller->fault},
@@ -212,6 +223,7 @@ json controller_json(const std::optional<ControllerReport>& controller) {
             {"epoch", controller->epoch},
             {"interval", controller->interval},
             {"flows", controller->flows},
+            {"refused_vnics", std::move(refused)},
             {"demands", counters.demands},
             {"allocations", counters.allocations},
             {"malformed", counters.malformed},
@@ -305,6 +317,7 @@ json vnic_json(const VnicReport& vnic) {
             {"ring_fault", or_null(vnic.ring_fault)},
             {"socket_fault", or_null(vnic.socket_fault)},
             {"link_fault", or_null(vnic.link.fault)},
+            {"refusal", or_null(vnic.refusal.why)},
             {"link_losses", vnic.link.losses},
             {"send_errors", vnic.link.send_errors},
             {"queue_delay_ns",
@@ -322,6 +335,7 @@ json drops_json(const SwitchReport& report) {
     json vnics = json::array();
     for (const VnicReport& vnic : report.vnics)
         vnics.push_back({{"name", vnic.config.name},
+                         {"refusal", or_null(vnic.refusal.why)},
                          {"from_vm", reasons_json(vnic.stats.from_vm)},
                          {"to_vm", reasons_json(vnic.stats.to_vm)}});
     json workers = json::object();
@@ -354,6 +368,7 @@ json status_json(const SwitchReport& report) {
                          {"id", vnic.id},
                          {"worker", vnic.worker},
                          {"state", vnic.up ? "up" : "down"},
+                         {"refusal", or_null(vnic.refusal.why)},
                          {"steering", steering_json(vnic.steering)}});
     json tunnels = json::array();
     for (const TunnelReport& tunnel : report.tunnels)
@@ -371,7 +386,7 @@ json status_json(const SwitchReport& report) {
             {"feedback", feedback_json(report)},
             {"feedback_off", feedback_off_json(report.config->feedback)},
             {"cycles_off", cycles_off_json(*report.config)},
-            {"controller", controller_json(report.controller)},
+            {"controller", controller_json(report)},
             {"memory", {{"buffers", report.buffers}, {"buffers_free", report.buffers_free}}},
             {"mac_entries", mac_entries},
             {"tsc_hz", report.tsc_hz},

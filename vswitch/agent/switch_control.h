@@ -59,6 +59,18 @@ struct DeviceLinkReport {
     std::uint64_t send_errors = 0;  ///< frames that the device took and could not send
 };
 
+/// Why the controller refuses a vNIC.
+struct VnicRefusal {
+    std::string why{};        ///< empty: it does not
+    bool is_unknown = false;  ///< it does not know it
+    bool operator==(const VnicRefusal&) const = default;
+};
+/// By the vNIC's name.
+using Refusals = std::map<std::string, VnicRefusal>;
+[[nodiscard]] inline OnRefused service_of(const VnicRefusal& refusal, const ControllerConfig& config) {
+    return refusal.is_unknown ? config.on_unknown : config.on_refused;
+}
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
@@ -70,6 +82,7 @@ struct VnicReport {
     std::string ring_fault;       ///< why a ring is stopped; empty: none is
     std::string socket_fault;     ///< why no front-end can come to the socket; empty: one can
     std::string front_end_fault;  ///< why the last front-end was disconnected; empty: none was
+    VnicRefusal refusal;          ///< by the controller
     DeviceLinkReport link;        ///< of its device; with a socket as if all were well
     VnicStats stats;
     GuaranteeReport guarantee;
@@ -237,6 +250,9 @@ class SwitchControl {
     /// Replaces all windows that the controller allocates; appliances without a configured window ignore
     /// them, and those that it does not name have the configured one. @throws HostError as report()
     virtual void set_windows(const HostWindows& /*windows*/) {}
+    /// Replaces the vNICs that the controller refuses. They are held, or served as best effort (`on_refused`,
+    /// `on_unknown`). @throws HostError as report()
+    virtual void set_refusals(const Refusals& /*refusals*/) {}
     /// Periods that ended since the last call, in the order of their ends; the oldest are lost when more than
     /// 4,096 wait.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;

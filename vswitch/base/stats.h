@@ -82,10 +82,10 @@ struct alignas(64) DirectionStats {
 }
 
 /// The reasons for which a VM's ring is held back.
-enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kReceiver, kCount };
+enum class HoldReason : std::uint8_t { kLimit, kUplink, kBuffers, kEncryption, kReceiver, kRefused, kCount };
 inline constexpr auto kHoldReasons = static_cast<std::size_t>(HoldReason::kCount);
-inline constexpr std::array<const char*, kHoldReasons> kHoldReasonNames{"limit", "uplink", "buffers",
-                                                                        "encryption", "receiver"};
+inline constexpr std::array<const char*, kHoldReasons> kHoldReasonNames{"limit",      "uplink",   "buffers",
+                                                                        "encryption", "receiver", "refused"};
 
 /// An address that a guest may use because a frame to it assigned it.
 struct LearnedAddress {

@@ -23,6 +23,8 @@ constexpr std::array kAccountings{Word<Accounting>{"wire", Accounting::kWire},
                                   Word<Accounting>{"l2", Accounting::kL2}};
 constexpr std::array kPollModes{Word<PollMode>{"busy", PollMode::kBusy},
                                 Word<PollMode>{"adaptive", PollMode::kAdaptive}};
+constexpr std::array kOnRefused{Word<OnRefused>{"hold", OnRefused::kHold},
+                                Word<OnRefused>{"best_effort", OnRefused::kBestEffort}};
 constexpr std::array kFlowOffloads{Word<FlowOffload>{"auto", FlowOffload::kAuto},
                                    Word<FlowOffload>{"off", FlowOffload::kOff}};
 
@@ -115,6 +117,8 @@ void read_controller(ObjectReader& reader, ControllerConfig& controller) {
     read_curve_key(reader, "server_key", controller.server_key);
     read_file_path(reader, "secret_key_file", controller.secret_key_file);
     read_file_path(reader, "promises_file", controller.promises_file);
+    reader.read_word<OnRefused>("on_refused", controller.on_refused, kOnRefused);
+    reader.read_word<OnRefused>("on_unknown", controller.on_unknown, kOnRefused);
     if (controller.connect.starts_with("tcp://"))
         for (const char* key : {"server_key", "secret_key_file"})
             if (!reader.has(key))

@@ -151,11 +151,19 @@ inline constexpr const char* kFeedbackWithoutKey =
     "no feedback.key_file: without a key any machine on the wire could set rates";
 
 /// The controller of the cluster; empty `connect` = none.
+/// The service of a vNIC that the controller refuses.
+enum class OnRefused : std::uint8_t {
+    kHold,        ///< none: its frames wait
+    kBestEffort,  ///< without reservation, after all others
+};
+
 struct ControllerConfig {
     std::string connect;          ///< tcp://HOST:PORT or ipc:///PATH
     std::string server_key;       ///< the controller's CURVE public key; tcp needs it
     std::string secret_key_file;  ///< file with this host's secret key; tcp needs it
     std::string promises_file;    ///< where its promises outlast the switch; empty = CONTROL_SOCKET.promises
+    OnRefused on_refused = OnRefused::kHold;
+    OnRefused on_unknown = OnRefused::kBestEffort;  ///< of a vNIC that the controller does not know
 };
 
 struct SwitchConfig {

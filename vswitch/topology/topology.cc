@@ -204,6 +204,14 @@ void Topology::await(WorkerId worker, std::uint64_t number) {
                         ") does not answer; is its core taken by another program?");
 }
 
+std::uint64_t Topology::post_to_owner(Vnic& vnic, const WorkerCommand& command) {
+    return vnic.last_command = post(vnic.path->fixed.owner, command);
+}
+
+void Topology::await_owner(const Vnic& vnic) {
+    await(vnic.path->fixed.owner, vnic.last_command);
+}
+
 void Topology::run_on_all(const WorkerCommand& command) {
     for (const auto& worker : workers_)
         await(worker->id(), post(worker->id(), command));

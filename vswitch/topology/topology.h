@@ -4,8 +4,8 @@
 //
 // Parts: topology.cc constructs and destroys, posts commands to workers, and has the agent's tick;
 // topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
-// samples out, rates and windows in; topology_learned.cc keeps guests' assigned addresses over a restart and
-// over a vNIC's removal; topology_report.cc takes snapshots for reports, guarantee periods and
+// samples out, rates, windows and refusals in; topology_learned.cc keeps guests' assigned addresses over a
+// restart and over a vNIC's removal; topology_report.cc takes snapshots for reports, guarantee periods and
 // usage.
 #pragma once
 
@@ -54,6 +54,7 @@ class Topology final : public SwitchControl {
     [[nodiscard]] std::vector<FlowSample> sample_flows() override;
     void set_rates(const FlowRates& rates) override;
     void set_windows(const HostWindows& windows) override;
+    void set_refusals(const Refusals& refusals) override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void set_billing_period(Nanos period) override;
     void note_controller(const ControllerReport& controller) override;
@@ -92,6 +93,9 @@ class Topology final : public SwitchControl {
         NamedFault link_named;
         NamedFault ring_fault;
         NamedFault front_end_fault;
+        VnicRefusal refusal;             // by the controller
+        std::uint64_t last_command = 0;  // of the owner: until it is done, what it refers to must stay
+        bool profile_due = false;        // the last one was not posted: its owner did not answer
     };
 
     /// A removed vNIC, which may be added again.
@@ -112,6 +116,10 @@ class Topology final : public SwitchControl {
     std::uint64_t post(WorkerId worker, const WorkerCommand& command);
     /// @throws HostError when the worker does not carry out the command within 5 s
     void await(WorkerId worker, std::uint64_t number);
+    /// post() to the vNIC's owner, of a command that refers to members of the vNIC.
+    std::uint64_t post_to_owner(Vnic& vnic, const WorkerCommand& command);
+    /// Returns when no command refers to members of the vNIC. @throws HostError as await()
+    void await_owner(const Vnic& vnic);
     void run_on_all(const WorkerCommand& command);
     /// Lets each vNIC post commands to its owner, then waits for all of them.
     /// @param post_commands returns the number of the last command that it posted, or 0
@@ -128,11 +136,13 @@ class Topology final : public SwitchControl {
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
     /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
+    void post_due_profiles();
 
     // topology_allocations.cc
     /// By name, so that a vNIC that is removed and added again keeps its rates.
     [[nodiscard]] Rates rates_of(const std::string& vnic) const;
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
+    void log_refusal(const Vnic& vnic) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
     // topology_learned.cc
@@ -193,6 +203,7 @@ class Topology final : public SwitchControl {
     std::optional<ControllerReport> controller_;
     FlowRates controller_rates_;
     HostWindows controller_windows_;
+    Refusals refusals_;
 };
 
 }  // namespace weir

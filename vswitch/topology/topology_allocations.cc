@@ -1,5 +1,7 @@
-// topology_allocations.cc - samples of flows for the controller, and the rates and windows that it allocates.
+// topology_allocations.cc - samples of flows for the controller; rates, windows and refusals from it.
 // Units: tokens and bytes per second.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -36,6 +38,14 @@ std::vector<PeerAllocation> changes_between(const std::map<std::uint64_t, std::u
         if (const auto was = before.find(address); was == before.end() || was->second != rate)
             changes.push_back({address, rate});
     return changes;
+}
+
+void note_posted(std::map<std::uint64_t, std::uint64_t>& rates, std::span<const PeerAllocation> posted) {
+    for (const PeerAllocation& peer : posted)
+        if (peer.rate)
+            rates[peer.address] = *peer.rate;
+        else
+            rates.erase(peer.address);
 }
 
 /// The part of `windows` that concerns one vNIC.
@@ -92,7 +102,7 @@ void Topology::bound_by_controller(VnicConfig& vnic, const Rates& rates) const {
 void Topology::set_windows(const HostWindows& windows) {
     const std::scoped_lock lock(mutex_);
     if (windows == controller_windows_)
-        return;
+        return post_due_profiles();
     const HostWindows before = std::exchange(controller_windows_, windows);
     for (std::uint16_t i = 0; i < config_.appliances.size(); ++i) {
         if (!config_.appliances[i].window_tokens)
@@ -102,23 +112,47 @@ void Topology::set_windows(const HostWindows& windows) {
             allocated == windows.tokens.end() ? *config_.appliances[i].window_tokens
                                               : std::clamp<std::uint64_t>(allocated->second, 1, kTokensMax));
     }
-    run_on_owners([&](VnicId id, Vnic& vnic) -> std::uint64_t {
-        const std::string& name = vnic.config.name;
-        return reservations_of(name, before) == reservations_of(name, windows)
-                   ? 0
-                   : post_profile(id, vnic.config);
-    });
+    for (const auto& vnic : vnics_)
+        if (vnic && reservations_of(vnic->config.name, before) != reservations_of(vnic->config.name, windows))
+            vnic->profile_due = true;
+    post_due_profiles();
+}
+
+void Topology::set_refusals(const Refusals& refusals) {
+    const std::scoped_lock lock(mutex_);
+    refusals_ = refusals;
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        const auto found = refusals_.find(vnic->config.name);
+        VnicRefusal now = found == refusals_.end() ? VnicRefusal{} : found->second;
+        if (now == vnic->refusal)
+            continue;
+        vnic->refusal = std::move(now);
+        vnic->profile_due = true;
+        log_refusal(*vnic);
+    }
+    post_due_profiles();
+}
+
+void Topology::log_refusal(const Vnic& vnic) const {
+    if (vnic.refusal.why.empty())
+        return spdlog::info("vNIC {}: the controller refuses it no more; it is served as configured",
+                            vnic.config.name);
+    const bool is_held = service_of(vnic.refusal, config_.controller) == OnRefused::kHold;
+    spdlog::warn("vNIC {}: the controller refuses it: {}; {} (controller.{})", vnic.config.name,
+                 vnic.refusal.why, is_held ? "its frames wait" : "it is served as best effort",
+                 vnic.refusal.is_unknown ? "on_unknown" : "on_refused");
 }
 
 std::vector<FlowSample> Topology::sample_flows() {
     const std::scoped_lock lock(mutex_);
     run_on_owners([this](VnicId id, Vnic& vnic) {
-        const WorkerId owner = vnic.path->fixed.owner;
         std::uint64_t number = 0;
         if (!vnic.config.appliances.empty())
-            number = post(owner, command::ReadRequests{id, &vnic.requests});
+            number = post_to_owner(vnic, command::ReadRequests{id, &vnic.requests});
         if (!vnic.peers.empty())
-            number = post(owner, command::ReadPeers{id, vnic.peers});
+            number = post_to_owner(vnic, command::ReadPeers{id, vnic.peers});
         return number;
     });
     std::vector<FlowSample> samples;
@@ -141,35 +175,42 @@ std::vector<FlowSample> Topology::sample_flows() {
     return samples;
 }
 
+/// What was not posted because a worker did not answer is still due in the next call.
 void Topology::set_rates(const FlowRates& rates) {
     const std::scoped_lock lock(mutex_);
     controller_rates_ = rates;
-    run_on_owners([this](VnicId id, Vnic& vnic) {
-        Rates now = rates_of(vnic.config.name);
-        std::uint64_t number = 0;
-        if (now.requests != vnic.rates.requests) {
-            vnic.rates.requests = std::move(now.requests);
-            number = post_profile(id, vnic.config);
-        }
-        const std::uint64_t last_of_peers = uplink_ ? post_peer_rates(id, std::move(now.peers)) : 0;
-        return last_of_peers != 0 ? last_of_peers : number;
-    });
+    for (const auto& vnic : vnics_) {
+        if (!vnic)
+            continue;
+        auto requests = rates_of(vnic->config.name).requests;
+        if (requests == vnic->rates.requests)
+            continue;
+        vnic->rates.requests = std::move(requests);
+        vnic->profile_due = true;
+    }
+    post_due_profiles();
+    if (uplink_)
+        run_on_owners(
+            [this](VnicId id, Vnic& vnic) { return post_peer_rates(id, rates_of(vnic.config.name).peers); });
 }
 
 /// @return number of the last command; 0 when nothing changed
 std::uint64_t Topology::post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates) {
     Vnic& vnic = *vnics_[id];
+    if (rates == vnic.rates.peers)
+        return 0;
+    await_owner(vnic);
     vnic.peer_allocations = changes_between(vnic.rates.peers, rates);
-    vnic.rates.peers = std::move(rates);
-    vnic.peers.clear();
-    for (const auto& [address, rate] : vnic.rates.peers)
-        vnic.peers.push_back({.address = address});
     std::uint64_t number = 0;
     const std::span<const PeerAllocation> changes = vnic.peer_allocations;
     for (std::size_t first = 0; first < changes.size(); first += kPeersPerCommand) {
         const auto peers = changes.subspan(first, std::min(kPeersPerCommand, changes.size() - first));
-        number = post(vnic.path->fixed.owner, command::AllocatePeers{id, peers});
+        number = post_to_owner(vnic, command::AllocatePeers{id, peers});
+        note_posted(vnic.rates.peers, peers);
     }
+    vnic.peers.clear();
+    for (const auto& [address, rate] : vnic.rates.peers)
+        vnic.peers.push_back({.address = address});
     return number;
 }
 

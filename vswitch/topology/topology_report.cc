@@ -39,11 +39,10 @@ void Topology::take_snapshots() {
         last[id] = post(id, command::ReadWorker{&worker_snapshots_[id], &tunnels_->reading(id)});
     }
     run_on_owners([this](VnicId id, Vnic& vnic) {
-        const WorkerId owner = vnic.path->fixed.owner;
-        const std::uint64_t number = post(owner, command::ReadVnic{id, &vnic.snapshot});
+        const std::uint64_t number = post_to_owner(vnic, command::ReadVnic{id, &vnic.snapshot});
         if (vnic.config.appliances.empty())
             return number;
-        return post(owner, command::ReadRequests{id, &vnic.requests});
+        return post_to_owner(vnic, command::ReadRequests{id, &vnic.requests});
     });
     for (const auto& worker : workers_)
         await(worker->id(), last[worker->id()]);
@@ -98,6 +97,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     if (vnic.config.device.empty())
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);
     report.front_end_fault = vnic.port->front_end_fault();
+    report.refusal = vnic.refusal;
     report.stats = stats;
     if (vnic.device) {
         report.stats.from_vm.add_missed(vnic.device->missed());
@@ -215,9 +215,10 @@ void Topology::end_guarantee_periods(Nanos now) {
                 round.add(*vnic.guarantee, *period);
         }
         round.settle();
-        run_on_owners([this, &rates_before](VnicId id, Vnic& vnic) -> std::uint64_t {
-            return vnic.guarantee->rate() == rates_before[id] ? 0 : post_profile(id, vnic.config);
-        });
+        for (VnicId id = 0; id < vnics_.size(); ++id)
+            if (vnics_[id] && vnics_[id]->guarantee->rate() != rates_before[id])
+                vnics_[id]->profile_due = true;
+        post_due_profiles();
     } catch (const HostError&) {
     }
 }

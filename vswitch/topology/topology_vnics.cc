@@ -143,6 +143,8 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
         vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
     }
     vnic->rates.requests = rates_of(config.name).requests;
+    if (const auto refused = refusals_.find(config.name); refused != refusals_.end())
+        vnic->refusal = refused->second;
     vnic->guarantee.emplace(promise_of(config, config_.accounting), 0, now());
     vnic->path =
         std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]),
@@ -188,13 +190,25 @@ void Topology::remove(VnicId id) {
 VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
     VnicConfig bounded = with_current_guarantee(config, *vnic.guarantee);
     bound_by_controller(bounded, vnic.rates);
-    return make_vnic_profile(bounded, config_);
+    return vnic.refusal.why.empty()
+               ? make_vnic_profile(bounded, config_)
+               : make_refused_profile(bounded, config_, service_of(vnic.refusal, config_.controller));
 }
 
 std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     Vnic& vnic = *vnics_[id];
+    vnic.profile_due = true;
+    await_owner(vnic);
     vnic.profile = profile_of(config, vnic);
-    return post(vnic.path->fixed.owner, command::ChangeVnic{id, &vnic.profile});
+    const std::uint64_t number = post_to_owner(vnic, command::ChangeVnic{id, &vnic.profile});
+    vnic.profile_due = false;
+    return number;
+}
+
+void Topology::post_due_profiles() {
+    run_on_owners([this](VnicId id, Vnic& vnic) -> std::uint64_t {
+        return vnic.profile_due ? post_profile(id, vnic.config) : 0;
+    });
 }
 
 }  // namespace weir

@@ -44,9 +44,14 @@ TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
                       .version = "0.1.0",
                       .uplink_bps = 9'000'000'000,
                       .vnics = {{"web", "A", "52:54:00:00:00:01", 10}, {"tap", "", "", 0}},
-                      .appliances = {{"disk", "10.0.0.5", 10809}}};
+                      .appliances = {{"disk", "10.0.0.5", 10809}},
+                      .capabilities = {"refusals", "of-a-later-version"}};
     CHECK(good(parse_hello(to_text(hello))) == hello);
-    const Welcome welcome{.cluster = "c1", .interval = kNanosPerSec, .validity = 3, .refused = ""};
+    const Welcome welcome{.cluster = "c1",
+                          .interval = kNanosPerSec,
+                          .validity = 3,
+                          .refused = "",
+                          .capabilities = {"refusals"}};
     CHECK(good(parse_welcome(to_text(welcome))) == welcome);
     Welcome seldom = welcome;
     seldom.billing_period = 60 * kNanosPerSec;
@@ -60,6 +65,13 @@ TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
                       {17, Endpoint::Kind::kAppliance, "disk", "", "", "", 0}},
         .guarantees = {{.flow = {3, 17}, .rate = {kNoStatement, 500, kNoStatement}}}};
     CHECK(good(parse_tables(to_text(tables))) == tables);
+    Tables refusing = tables;
+    refusing.refused_vnics.emplace();  // none is refused, which is a statement
+    CHECK(good(parse_tables(to_text(refusing))) == refusing);
+    refusing.refused_vnics = {{"db", "host h2 has it"}, {"x9", "it is not in the cluster file", true}};
+    CHECK(good(parse_tables(to_text(refusing))) == refusing);
+    refusing.refused_vnics->front().why.assign(400, 'x');
+    CHECK(good(parse_tables(to_text(refusing))).refused_vnics->front().why.size() == 300);
 }
 
 TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
@@ -74,9 +86,10 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
                         {"b"}}),
           to_text(Welcome{"c1", kNanosPerSec, 3, 60 * kNanosPerSec, "no host h9 here"}),
           to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10, 5}},
-                         {{.flow = {3, 17}, .rate = {1, 2, 3}}}})})
+                         {{.flow = {3, 17}, .rate = {1, 2, 3}}},
+                         {{{"web", "it is not in the cluster file", true}}}})})
         collect_keys(nlohmann::json::parse(text), keys);
-    CHECK(keys.size() == 29);
+    CHECK(keys.size() == 32);
     const std::string page = test::protocol_page();
     for (const std::string& key : keys) {
         INFO(key);

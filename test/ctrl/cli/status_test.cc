@@ -57,6 +57,22 @@ TEST_CASE("status has the traffic that is on no bill") {
     CHECK_FALSE(has(switch_text(status, kPipe), "not billed"));
 }
 
+TEST_CASE("status and drops name the vNICs that the controller refuses, and their service") {
+    json status = canned_status();
+    json refused{{"name", "vm2"}, {"why", "host h2 has it"}, {"service", "hold"}};
+    status["controller"] = {{"state", "connected"}, {"refused_vnics", json::array({refused})}};
+    CHECK(
+        has(switch_text(status, kPipe), "\n           refuses vNIC vm2: host h2 has it; its frames wait\n"));
+    status["controller"]["refused_vnics"][0]["service"] = "best_effort";
+    CHECK(has(switch_text(status, kPipe), "has it; served as best effort\n"));
+    status["controller"]["refused_vnics"] = json::array();
+    CHECK_FALSE(has(switch_text(status, kPipe), "refuses"));
+    const json drops{
+        {"vnics", {{{"name", "vm2"}, {"refusal", "host h2 has it"}, {"from_vm", json::object()}}}}};
+    CHECK(drops_text(drops, kPipe) ==
+          "nothing was dropped\nthe controller refuses vNIC vm2: host h2 has it\n");
+}
+
 TEST_CASE("status is one screen") {
     CHECK(switch_text(canned_status(), kPipe) ==
           R"(host h1, weir-switch 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy

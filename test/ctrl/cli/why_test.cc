@@ -157,3 +157,20 @@ TEST_CASE("replies to why of another shape give dashes and never throw") {
         CHECK_NOTHROW(why_text(odd, kPipe));
     }
 }
+
+TEST_CASE("why explains a refused vNIC by the controller's reason") {
+    json before = canned_why();
+    json after = canned_why();
+    after["uptime_s"] = 101.0;
+    after["flows"] = json::array();
+    before["vnic"]["held_back_ns"]["refused"] = 0;
+    after["vnic"]["held_back_ns"]["refused"] = 1'000'000'000;
+    after["vnic"]["refusal"] = "host h2 has it";
+    const json sample = why_sample(before, after);
+    CHECK(sample["refusal"] == "host h2 has it");
+    CHECK(sample["held_back_by"]["bucket"] == "refused");
+    const std::string text = why_text(sample, kPipe);
+    CHECK(text.find("\nthe controller refuses it: host h2 has it\n") != std::string::npos);
+    CHECK(text.find("its ring was not polled 100.0% of the time because the controller refuses it") !=
+          std::string::npos);
+}

@@ -186,7 +186,7 @@ TEST_CASE("pools: trees of any depth, reservations added up where none is given"
     CHECK(tree.controls(*layout.find("w", true)).shares == 7);
     CHECK(layout.find("disk", false) == pools::kRoot);
     CHECK_FALSE(layout.find("disk", true));
-    CHECK(reserved_in_pools(config.pools, "disk").at("v") == 300);
+    CHECK(parts_in_pools(config.pools, "disk").at("v").reservation == 300);
 }
 
 TEST_CASE(

@@ -51,6 +51,18 @@ class ControllerTest(ControllerCase):
         switch.ctl("vnic", "remove", "vm2")
         until(lambda: controller.host("h1")["vnics"] == 1, "the controller without vm2")
 
+    def test_a_vnic_that_another_host_has_is_placed_when_it_leaves_there(self):
+        controller = self.control("h1", "h2")
+        first = self.join("h1", 1)
+        controller.wait_host("h1", "connected")
+        second = self.join("h2", 1)
+        until(lambda: second.vnic("vm1")["refusal"] == "host h1 has it", "vm1 refused on h2")
+        self.assertEqual(controller.host("h2")["refused_vnics"], ["vm1: host h1 has it"])
+        first.ctl("vnic", "remove", "vm1")
+        until(lambda: second.vnic("vm1")["refusal"] is None, "vm1 placed on h2")
+        self.assertEqual(controller.host("h2")["refused_vnics"], [])
+        self.wait_limit(second, "vm1", 400)
+
     def test_pools_are_shown_as_trees_and_changed_while_all_runs(self):
         shared = {"appliances": [{"name": "disk"}], "vnics": [{"name": "vm1"}, {"name": "vm2"}], "name": "A"}
         controller = self.control("h1", tenants=[shared], pools=[

@@ -48,6 +48,38 @@ class BilledTrafficTest(ControllerCase):
         self.assertEqual(len(ends), len(set(ends)))
 
 
+class RefusedTrafficTest(ControllerCase):
+    POLLS = False
+
+    def test_frames_of_a_refused_vnic_wait_until_the_controller_has_a_place_for_it(self):
+        guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
+        elsewhere = {**tenant("A", "vm1"), "vnics": [{"name": "vm1", "host": "h2"}]}
+        controller = self.control("h1", "h2", tenants=[elsewhere, tenant("B", "vm2", reservation=200)])
+        self.switch = self.join("h1", 1, 2)
+        until(lambda: self.switch.vnic("vm1")["refusal"] == "its host is h2", "vm1 refused")
+        _, sender = self.begin(*guests)
+        self.wait_held_back("vm1", "refused", 100_000_000)
+        self.assertEqual(self.packets("vm1", "from_vm", "offered"), 0)
+        self.assertIsNone(self.switch.vnic("vm2")["refusal"])
+        self.assertEqual(self.link(self.switch)["refused_vnics"],
+                         [{"name": "vm1", "why": "its host is h2", "service": "hold"}])
+        why = self.switch.ctl("why", "vm1", "--interval", "200ms")
+        self.assertEqual((why["held_back_by"]["bucket"], why["refusal"]), ("refused", "its host is h2"))
+        # The refusal outlasts the controller, and ends with its reason: no switch and no guest is restarted.
+        controller.kill()
+        self.wait_link(self.switch, "silent")
+        self.assertEqual(self.packets("vm1", "from_vm", "offered"), 0)
+        del elsewhere["vnics"][0]["host"]
+        controller.start()
+        self.wait_more("vm1", packets=1000, direction="from_vm")
+        self.assertIsNone(self.switch.vnic("vm1")["refusal"])
+        sender.halt()
+        with open(self.switch.log) as stream:
+            log = stream.read()
+        self.assertEqual(log.count("vNIC vm1: the controller refuses it: its host is h2; its frames wait"), 1)
+        self.assertEqual(log.count("vNIC vm1: the controller refuses it no more"), 1)
+
+
 class ApplianceTrafficTest(TwoHosts):
     """Two tenants' kernels read from one NBD server as fast as they may, 10 tokens a read, of 1000 a second."""
 

@@ -47,6 +47,7 @@ class DatacenterTest(TwoHosts):
                     "appliances": [{"name": appliance, "reservation": f"{RESERVED[vnic]}tokens"}]}
                    for name, vnic, appliance in (("A", "vm1", "disk"), ("B", "vm2", "disk"), ("C", "vm3", "cache"),
                                                  ("D", "vm4", "cache"))]
+        tenants.append({"name": "services", "vnics": [{"name": "vm5"}, {"name": "vm6"}]})
         return Controller(folder, {
             "listen": [self.endpoint], "secret_key_file": self.path("ctrl.key"),
             "topology": {"hosts": [{"name": name, "key": self.keys[name]} for name in ("a", "b")]},

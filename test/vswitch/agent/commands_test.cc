@@ -94,6 +94,25 @@ TEST_CASE("status has the reason why cycles of requests are not charged: they we
     CHECK(console.ask("status").at("cycles_off") == nullptr);
 }
 
+TEST_CASE("a vNIC that the controller refuses has the reason in status, vnic.show, drops and why") {
+    Console console;
+    CHECK(console.ask("status").at("controller") == nullptr);
+    console.control.controller = ControllerReport{.state = "connected", .counters = {}};
+    CHECK(console.ask("status").at("controller").at("refused_vnics") == json::array());
+    CHECK(console.ask("vnic.show", {{"name", "vm2"}}).at("refusal") == nullptr);
+    console.control.refusals = {{"vm2", {"host h2 has it", false}}};
+    const json status = console.ask("status");
+    CHECK(status.at("controller").at("refused_vnics") ==
+          json::array({{{"name", "vm2"}, {"why", "host h2 has it"}, {"service", "hold"}}}));
+    CHECK(status.at("vnics")[0].at("refusal") == nullptr);
+    CHECK(status.at("vnics")[1].at("refusal") == "host h2 has it");
+    CHECK(console.ask("vnic.show", {{"name", "vm2"}}).at("refusal") == "host h2 has it");
+    CHECK(console.ask("drops").at("vnics")[1].at("refusal") == "host h2 has it");
+    CHECK(console.ask("why", {{"name", "vm2"}}).at("vnic").at("refusal") == "host h2 has it");
+    console.control.refusals = {{"vm2", {"it is not in the cluster file", true}}};
+    CHECK(console.ask("status").at("controller").at("refused_vnics")[0].at("service") == "best_effort");
+}
+
 TEST_CASE("status names the host and every vNIC") {
     Console console;
     const json data = console.ask("status");
@@ -115,9 +134,13 @@ TEST_CASE("vnic.list and vnic.show report the same, and offered = delivered + qu
     CHECK(from.at("queued").at("packets") == 1);
     CHECK(from.at("dropped").at("packets") == 2);
     CHECK(from.at("drops") == json{{"mac_spoof", 2}});
-    CHECK(
-        list[0].at("held_back_ns") ==
-        json{{"total", 18}, {"limit", 5}, {"uplink", 6}, {"buffers", 7}, {"encryption", 0}, {"receiver", 0}});
+    CHECK(list[0].at("held_back_ns") == json{{"total", 18},
+                                             {"limit", 5},
+                                             {"uplink", 6},
+                                             {"buffers", 7},
+                                             {"encryption", 0},
+                                             {"receiver", 0},
+                                             {"refused", 0}});
     CHECK(list[0].at("mean_burst") == 4.0);
     CHECK(list[0].at("limit_bps").is_null());
 }

@@ -35,6 +35,7 @@ class FakeControl final : public SwitchControl {
         SwitchReport report;
         report.config = &state;
         report.workers = workers;
+        report.controller = controller;
         for (const VnicConfig& config : state.vnics) {
             VnicReport& one = report.vnics.emplace_back();
             one.id = static_cast<VnicId>(report.vnics.size() - 1);
@@ -48,6 +49,8 @@ class FakeControl final : public SwitchControl {
             one.stats.held_ns = {5, 6, 7};
             one.learned = learned;
             one.front_end_fault = front_end_fault;
+            if (const auto refused = refusals.find(config.name); refused != refusals.end())
+                one.refusal = refused->second;
             for (const VnicApplianceConfig& part : config.appliances)
                 one.request_flows.push_back({index_of(part.name), requests});
         }
@@ -67,9 +70,14 @@ class FakeControl final : public SwitchControl {
         state.vnics.erase(find(name));
     }
     std::vector<FlowSample> sample_flows() override { return {}; }
-    void set_rates(const FlowRates&) override {}
+    void set_rates(const FlowRates& given) override {
+        if (!rates_complaint.empty())
+            throw HostError(rates_complaint);
+        rates = given;
+    }
+    void set_refusals(const Refusals& given) override { refusals = given; }
     std::vector<UsageReport> take_usage() override { return {}; }
-    void note_controller(const ControllerReport&) override {}
+    void note_controller(const ControllerReport& report) override { controller = report; }
     void tick() override { ++ticks; }
     void turns(std::uint64_t count, Nanos span) override {
         turns_made += count;
@@ -82,7 +90,11 @@ class FakeControl final : public SwitchControl {
     std::string front_end_fault;
     std::vector<LearnedReport> learned;  ///< of every vNIC
     std::string complaint;               ///< the reason with which the host refuses; empty: it does not
-    std::atomic<unsigned> reports{0};    ///< asked for so far
+    std::string rates_complaint;         ///< likewise, of rates alone
+    FlowRates rates;
+    Refusals refusals;
+    std::optional<ControllerReport> controller;
+    std::atomic<unsigned> reports{0};  ///< asked for so far
     std::atomic<unsigned> ticks{0};
     std::uint64_t turns_made = 0;
     SteppedClock clock;  ///< that turns() moves

@@ -75,6 +75,11 @@ unsigned RingPoller::serve_between(Nanos now) {
 
 /// @return frames that may be taken from the VM's ring now; 0: the ring is held back
 std::uint16_t RingPoller::allowance(VnicPath& vnic, Nanos now) {
+    if (vnic.profile.refused) [[unlikely]] {
+        vnic.release(now);  // the time is counted while it lasts, as it may last for days
+        vnic.hold(HoldReason::kRefused, now);
+        return 0;
+    }
     if (vnic.backlogged() && stages_.uplink && !stages_.uplink->egress().has_room(vnic.fixed.id)) {
         vnic.hold(HoldReason::kUplink, now);
         return 0;

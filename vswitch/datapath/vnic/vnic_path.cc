@@ -129,6 +129,21 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     return profile;
 }
 
+VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config, OnRefused service) {
+    vnic.guarantee = GuaranteeKind::kBestEffort;
+    vnic.reservation_bps = vnic.reservation_pps = 0;
+    vnic.receive_reservation_bps = 0;
+    vnic.shares = vnic.cycle_shares = 1;
+    vnic.receive_shares = 1;
+    for (VnicApplianceConfig& part : vnic.appliances) {
+        part.reservation_tokens = 0;
+        part.shares = 1;
+    }
+    VnicProfile profile = make_vnic_profile(vnic, config);
+    profile.refused = service == OnRefused::kHold;
+    return profile;
+}
+
 VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
                      const SwitchConfig& config, VnicGeneration generation) {
     return {.id = id,

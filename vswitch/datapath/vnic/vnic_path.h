@@ -46,6 +46,7 @@ struct VnicProfile {
     bool tracked = false;  ///< has appliances
     // One byte: the cache line is full.
     bool encryption_limited : 1 = false;
+    bool refused : 1 = false;   ///< by the controller: its ring is left alone
     bool guarded : 1 = false;   ///< its guest's addresses are
     bool observed : 1 = false;  ///< frames to it are read: it is tracked, or learns addresses
     std::uint32_t buffers_max = 0;
@@ -82,6 +83,10 @@ inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 /// The profile of a configured vNIC, of which each appliance is in `config`. Agent. Without isolation it has
 /// no limit, reservation or appliance; the address guard, `buffers_max` and `cycle_shares` hold.
 [[nodiscard]] VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config);
+/// The profile of a vNIC that the controller refuses: nothing is reserved for it, its shares are the
+/// smallest, and if its service is kHold its ring is left alone.
+[[nodiscard]] VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config,
+                                               OnRefused service);
 
 /// Values that never change while the vNIC lives.
 struct VnicFixed {

@@ -193,3 +193,52 @@ TEST_CASE("what a VM sends to a guest that is down, full or gone does not hurt i
     CHECK(refused() > 1000);
     CHECK(balanced(host.stats(dead).to_vm));
 }
+
+TEST_CASE("frames of a refused vNIC wait until it is refused no more, and the others notice nothing") {
+    SwitchHarness host;
+    Witness witness(host);
+    const VnicId vm3 = host.add(vm(3));
+    const auto post = [&](const VnicProfile& profile) {
+        host.post(host.path(vm3).fixed.owner, command::ChangeVnic{vm3, &profile});
+        host.settle();
+    };
+    host.port(witness.from).source = nullptr;
+    const VnicProfile refused = make_refused_profile(vm(3), {}, OnRefused::kHold);
+    post(refused);
+    for (std::uint32_t i = 0; i < 50; ++i)
+        host.port(vm3).offered.push_back(frame(mac(2), mac(3), i));
+    host.run(10'000'000);
+    CHECK(host.stats(vm3).from_vm.offered.packets == 0);
+    CHECK(host.port(vm3).offered.size() == 50);
+    const Nanos held = host.snapshot(vm3).held_ns[static_cast<std::size_t>(HoldReason::kRefused)];
+    CHECK(held > 9'000'000);  // it grows while the vNIC is refused
+    CHECK(held <= 10'100'000);
+    host.port(witness.from).offered.push_back(frame(mac(3), mac(1), 7));
+    host.settle();
+    CHECK(host.port(vm3).received.size() == 1);
+    const VnicProfile served = make_vnic_profile(vm(3), {});
+    post(served);
+    host.run(1'000'000);
+    CHECK(host.stats(vm3).from_vm.delivered.packets == 50);
+    CHECK(host.stats(vm3).from_vm.dropped.packets == 0);
+    CHECK(host.port(vm3).offered.empty());
+}
+
+TEST_CASE("as best effort a refused vNIC keeps its limit, and has no reservation and the smallest shares") {
+    const SwitchConfig config;
+    VnicConfig vnic = vm(1);
+    vnic.reservation_bps = 1'000'000'000;
+    vnic.reservation_pps = 100'000;
+    vnic.guarantee = GuaranteeKind::kStrict;
+    vnic.limit_bps = 2'000'000'000;
+    vnic.shares = vnic.cycle_shares = 500;
+    const VnicProfile profile = make_refused_profile(vnic, config, OnRefused::kBestEffort);
+    CHECK_FALSE(profile.refused);
+    CHECK(profile.uplink.reservation == 0);
+    CHECK(profile.uplink.shares == 1);
+    CHECK(profile.cycle_shares == 1);
+    CHECK(profile.receive_reservation == 0);
+    CHECK(profile.receive_shares == 1);
+    CHECK(profile.promised_packets.unlimited());
+    CHECK(profile.limit_bytes == make_vnic_profile(vnic, config).limit_bytes);
+}

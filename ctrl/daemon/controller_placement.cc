@@ -1,0 +1,103 @@
+// controller_placement.cc - which vNICs of a HELLO have their place on the host, and when the others are
+// tried again.
+#include <algorithm>
+#include <utility>
+
+#include "ctrl/daemon/controller.h"
+
+namespace weir {
+
+/// Why the cluster file has no place for the vNIC on the host.
+std::string Controller::why_never(HostIndex host, const wire::HelloVnic& vnic) const {
+    const ClusterEnd* end = cluster_.find_vnic(vnic.name);
+    if (end == nullptr)
+        return "it is not in the cluster file";
+    const TenantConfig& tenant = config_.tenants[end->tenant];
+    if (!vnic.tenant.empty() && vnic.tenant != tenant.name)
+        return "its tenant is " + tenant.name + ", not " + vnic.tenant;
+    const std::string& wanted = tenant.vnics[end->index].host;
+    if (!wanted.empty() && wanted != config_.hosts[host].name)
+        return "its host is " + wanted;
+    return {};
+}
+
+std::string Controller::why_not_now(HostIndex host, const ClusterEnd& end, Nanos now) {
+    if (end.host != kNowhere && end.host != host && sessions_.is_alive(end.host, now))
+        return "host " + config_.hosts[end.host].name + " has it";
+    return admission_.why_not(end, host);
+}
+
+/// The vNICs of a HELLO are all that the host has: missing ones leave, and make room for those that come.
+void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
+    std::set<std::uint32_t> left = cluster_.vnics_of(session.host);
+    std::vector<std::string> whys;
+    for (const wire::HelloVnic& vnic : hello.vnics) {
+        whys.push_back(why_never(session.host, vnic));
+        if (whys.back().empty())
+            left.erase(cluster_.find_vnic(vnic.name)->id);
+    }
+    for (const std::uint32_t id : left)
+        remove_vnic(id);
+    session.refused_vnics.clear();
+    for (std::size_t i = 0; i < hello.vnics.size(); ++i) {
+        const wire::HelloVnic& vnic = hello.vnics[i];
+        const bool is_final = !whys[i].empty();
+        const std::string why = is_final ? whys[i] : place_vnic(session, vnic, now);
+        if (why.empty())
+            continue;
+        ++counters_.refused_vnics;
+        session.refused_vnics.push_back({vnic, why, is_final});
+        audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
+    }
+}
+
+/// @return why it is not placed; empty: it is
+std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now) {
+    const ClusterEnd& end = *cluster_.find_vnic(vnic.name);
+    if (std::string why = why_not_now(session.host, end, now); !why.empty())
+        return why;
+    if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan)
+        return {};
+    demands_.remove_vnic(end.id);
+    changed_tenants_.insert(end.tenant);
+    refusals_may_end_ = true;
+    admission_.place(end, session.host);
+    cluster_.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
+    return {};
+}
+
+void Controller::remove_vnic(std::uint32_t id) {
+    const ClusterEnd& end = *cluster_.find_end(id);
+    demands_.remove_vnic(id);
+    changed_tenants_.insert(end.tenant);
+    refusals_may_end_ = true;
+    admission_.remove(end);
+    cluster_.remove_vnic(id);
+}
+
+/// A place may be free since the last tick. One vNIC that is placed may make room for the next: where two of
+/// a tenant are on one host, they need less of its link.
+void Controller::retry_refused_vnics(Nanos now) {
+    constexpr unsigned kRoundsMax = 4;  // a tick; the next one goes on
+    for (unsigned round = 0; refusals_may_end_ && round < kRoundsMax; ++round) {
+        refusals_may_end_ = false;
+        for (Session* session : sessions_.active())
+            retry_refused_vnics(*session, now);
+    }
+}
+
+void Controller::retry_refused_vnics(Session& session, Nanos now) {
+    for (Refusal& refused : session.refused_vnics) {
+        if (refused.is_final)
+            continue;
+        std::string why = place_vnic(session, refused.vnic, now);
+        session.tables_due = session.tables_due || why != refused.why;
+        refused.why = std::move(why);
+        if (refused.why.empty())
+            audit("placed", "vNIC " + refused.vnic.name + " of host " + config_.hosts[session.host].name +
+                                ", which was refused");
+    }
+    std::erase_if(session.refused_vnics, [](const Refusal& refused) { return refused.why.empty(); });
+}
+
+}  // namespace weir
