@@ -197,6 +197,7 @@ json controller_json(const std::optional<ControllerReport>& controller) {
     return {{"state", controller->state},
             {"refusal", controller->refusal},
             {"fault", controller->fault},
+            {"ignored", controller->ignored},
             {"cluster", controller->cluster},
             {"epoch", controller->epoch},
             {"interval", controller->interval},
