@@ -14,7 +14,6 @@ namespace {
 constexpr double kDemandChange = 0.01;
 constexpr double kRateChange = 0.005;
 constexpr unsigned kMarksShift = 28;  // the latency is in the bits below
-constexpr std::uint64_t kUsageMax = std::uint64_t{1} << 62;
 
 /// A change by more than `part` of the larger value, and any change from or to 0.
 bool changed(double sent, double now, double part) {

@@ -73,6 +73,9 @@ struct FlowAllocation {
     bool operator==(const FlowAllocation&) const = default;
 };
 
+/// Times and amounts of usage are below it.
+inline constexpr std::uint64_t kUsageMax = std::uint64_t{1} << 62;
+
 /// Usage of a vNIC in one billing period. Times are Unix nanoseconds.
 struct Usage {
     std::uint32_t vnic = 0;  ///< id of its endpoint
@@ -106,8 +109,8 @@ std::size_t decode(std::span<const std::uint8_t> body, std::vector<FlowDemand>& 
 std::size_t decode(std::span<const std::uint8_t> body, std::vector<FlowAllocation>& records);
 std::size_t decode(std::span<const std::uint8_t> body, std::vector<Usage>& records);
 
-/// Body of a BILLED: the usage of periods that ended at or before `through` is stored and need not be sent
-/// again.
+/// Body of a BILLED: the usage of periods that ended at or before `through` is stored, or refused for good,
+/// and need not be sent again.
 [[nodiscard]] Bytes encode_billed(std::uint64_t through);
 /// @return 0 when the body has a wrong size
 [[nodiscard]] std::uint64_t decode_billed(std::span<const std::uint8_t> body);

@@ -10,7 +10,8 @@
 namespace weir::billing {
 namespace {
 
-constexpr double kMbit = 125'000;  // bytes per second
+constexpr double kMbit = 125'000;        // bytes per second
+constexpr std::size_t kLineBytes = 192;  // of most lines, with the hash before them
 
 static_assert(sizeof(Sha256) == crypto_hash_sha256_BYTES);
 
@@ -42,14 +43,25 @@ std::string to_hex(const Sha256& hash) {
 }
 
 std::string line_of(std::int64_t number, const Record& record, double charge) {
-    std::array<char, 32> money{};
-    const auto end = std::to_chars(money.data(), money.data() + money.size(), charge).ptr;
-    std::string line = std::to_string(number);
-    for (const std::string& part :
-         {record.vnic, record.tenant, std::to_string(static_cast<unsigned>(record.guarantee_kind)),
-          std::to_string(record.began), std::to_string(record.ended), std::to_string(record.promised),
-          std::to_string(record.delivered), std::string(money.data(), end)})
-        line.append("|").append(part);
+    std::string line;
+    line.reserve(kLineBytes);
+    const auto add = [&line](auto value) {
+        std::array<char, 32> digits{};
+        line.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+    };
+    add(number);
+    line.append("|").append(record.vnic).append("|").append(record.tenant).append("|");
+    add(static_cast<unsigned>(record.guarantee_kind));
+    for (const std::int64_t time : {record.began, record.ended}) {
+        line += '|';
+        add(time);
+    }
+    for (const std::uint64_t bytes : {record.promised, record.delivered}) {
+        line += '|';
+        add(bytes);
+    }
+    line += '|';
+    add(charge);
     return line;
 }
 

@@ -29,8 +29,14 @@ std::string chain_text(const json& bill) {
     if (!bill.contains("first_altered"))
         return text;
     const json& altered = bill.at("first_altered");
-    return text + (altered.is_null() ? "no line was altered\n"
-                                     : "ALTERED: line " + altered.dump() + " does not match its hash\n");
+    if (!altered.is_null())
+        return text + "ALTERED: line " + altered.dump() + " does not match its hash\n";
+    if (at(bill, "/sums_altered") == true)
+        return text + "ALTERED: a stored sum is not that of its lines\n";
+    const double first = number_at(bill, "/first_line");
+    return text + (first > 1
+                       ? "of the lines from " + whole_text(first) + " on, which are there, none was altered\n"
+                       : "no line was altered\n");
 }
 
 /// The fault of a time option as CLI11 wants it; empty when there is none.

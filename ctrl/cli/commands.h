@@ -37,6 +37,7 @@
     COMMAND(pool,   "pool set",    add_pool_set,    "controller: change a pool until it is reset") \
     COMMAND(pool,   "pool reset",  add_pool_reset,  "controller: return a pool to the cluster file") \
     COMMAND(bill,   "bill",        add_bill,        "controller: guaranteed, delivered and charged") \
+    COMMAND(backup, "backup",      add_backup,      "controller: copy its store and its bill while it runs") \
     COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
     COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
     COMMAND(plan,   "apply",       add_apply,       "controller: the changes by a new cluster file") \
@@ -162,6 +163,8 @@ struct GuestOptions {
 /// @param appliance whose pools are shown, in tokens per second; empty = of all appliances
 [[nodiscard]] std::string pools_text(const json& reply, const std::string& appliance,
                                      const Terminal& terminal);
+/// What a reply to pool.set or pool.reset adds to its confirmation; empty when the change is lasting.
+[[nodiscard]] std::string not_lasting_text(const json& reply);
 
 // bill
 

@@ -128,6 +128,13 @@ std::string pools_text(const json& reply, const std::string& appliance, const Te
                : "no pools of appliance " + appliance + "; appliances with pools: " + others + '\n';
 }
 
+std::string not_lasting_text(const json& reply) {
+    if (at(reply, "/lasting") != false)
+        return {};
+    return "NOT LASTING: the store could not be written (" + text_at(reply, "/fault") +
+           "); the change is in force, and is lost if weir-ctrl restarts before the store is written again\n";
+}
+
 void add_pool_show(CLI::App& command, Session& session) {
     auto appliance = std::make_shared<std::string>();
     command.add_option("APPLIANCE", *appliance, "only the pools of this appliance");
@@ -157,7 +164,8 @@ void add_pool_set(CLI::App& command, Session& session) {
     command.callback([&session, options] {
         json args = options->args();
         args["change"] = object_of_pairs(options->pairs);
-        session.print(session.ask("pool.set", args), options->name + " changed as of the next interval\n");
+        const json reply = session.ask("pool.set", args);
+        session.print(reply, options->name + " changed as of the next interval\n" + not_lasting_text(reply));
     });
 }
 
@@ -165,8 +173,9 @@ void add_pool_reset(CLI::App& command, Session& session) {
     const auto options = add_node(command);
     command.footer("Example:\n  weirctl pool reset sales --socket /run/weir/ctrl.sock");
     command.callback([&session, options] {
-        session.print(session.ask("pool.reset", options->args()),
-                      options->name + " returns to the cluster file as of the next interval\n");
+        const json reply = session.ask("pool.reset", options->args());
+        session.print(reply, options->name + " returns to the cluster file as of the next interval\n" +
+                                 not_lasting_text(reply));
     });
 }
 

@@ -66,6 +66,12 @@ std::string unbilled_text(const json& controller) {
            "B, of vNICs that the controller does not know\n";
 }
 
+/// Why the switch ignores the controller that answers; empty when it does not.
+std::string ignored_text(const json& controller) {
+    const std::string ignored = text_at(controller, "/ignored");
+    return ignored == "-" ? "" : "           " + ignored + '\n';
+}
+
 /// "2026-11-21 15:00:00Z"
 std::string time_text(double unix_time) {
     if (!std::isfinite(unix_time))
@@ -107,8 +113,9 @@ std::string controller_link_text(const json& controller, const Terminal& termina
            ", cluster " + text_at(controller, "/cluster") + ", epoch " + text_at(controller, "/epoch") +
            ", rates for " + whole_text(number_at(controller, "/flows")) + " service flows" +
            (refusal == "-" ? "" : ", refused: " + refusal) + '\n' +
-           (fault == "-" ? "" : "           " + fault + '\n') + promises_text(at(controller, "/promises")) +
-           refused_vnics_text(controller) + unbilled_text(controller);
+           (fault == "-" ? "" : "           " + fault + '\n') + ignored_text(controller) +
+           promises_text(at(controller, "/promises")) + refused_vnics_text(controller) +
+           unbilled_text(controller);
 }
 
 std::string workers_text(const json& workers, const Terminal& terminal) {
@@ -222,6 +229,33 @@ std::string refused_text(const json& status) {
     return text;
 }
 
+/// "store failing since 2026-11-21 15:00:00Z: disk full; 3 writes refused"; empty while all can be written.
+std::string failing_text(const json& state, const std::string& name, const Terminal& terminal) {
+    if (!at(state, "/failing_since").is_number())
+        return {};
+    return name + ' ' + styled("failing", Style::kBad, terminal.color) + " since " +
+           time_text(number_at(state, "/failing_since")) + ": " + text_at(state, "/fault") + "; " +
+           whole_text(number_at(state, "/refused_writes")) + " writes refused; tried again every interval\n";
+}
+
+/// The store and the bill: a line for each that cannot be written, and for what was lost.
+std::string store_text(const json& status, const Terminal& terminal) {
+    const json& store = at(status, "/store");
+    const json& bill = at(status, "/bill");
+    std::string text = failing_text(store, "store", terminal) + failing_text(bill, "bill", terminal);
+    if (const double lost = number_at(store, "/audit_lost"); lost > 0)
+        text += "audit: " + whole_text(lost) + " entries were lost while the store could not be written\n";
+    std::string periods;
+    for (const auto& [key, name] : {std::pair("refused_future", "beyond the controller's clock"),
+                                    std::pair("refused_foreign", "of vNICs that the host does not have"),
+                                    std::pair("refused_impossible", "with impossible values"),
+                                    std::pair("other_promise", "billed by the cluster file's promise"),
+                                    std::pair("clipped", "clipped because they overlapped")})
+        if (const double count = number_at(status, (std::string("/periods/") + key).c_str()); count > 0)
+            periods += (periods.empty() ? "" : ", ") + human_count(count) + ' ' + name;
+    return text + (periods.empty() ? "" : "billing periods: " + periods + '\n');
+}
+
 /// Guarantees that are kept for silent hosts, and hosts whose switch and cluster file differ.
 std::string host_notes_text(const json& status) {
     std::string text;
@@ -279,7 +313,7 @@ std::string controller_text(const json& status, const Terminal& terminal) {
             human_count(number_at(counters, "/messages")) + " messages received\n";
     text += clock_text(status, terminal) + '\n';
     return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
-           host_notes_text(status) + refused_text(status);
+           host_notes_text(status) + refused_text(status) + store_text(status, terminal);
 }
 
 std::string drops_text(const json& drops, const Terminal& terminal) {

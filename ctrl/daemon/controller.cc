@@ -37,22 +37,37 @@ std::string utc(std::int64_t nanos) {
 /// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
 constexpr std::size_t kUseParts = 60;
 
+/// The lasting ids of the cluster's ends; those of new ones are stored together.
+Cluster::IdOf ids_of(const ClusterConfig& config, Store& store) {
+    std::vector<Store::Name> names;
+    for (const ClusterApplianceConfig& appliance : config.appliances)
+        names.emplace_back("appliance", appliance.name);
+    for (const TenantConfig& tenant : config.tenants)
+        for (const TenantVnicConfig& vnic : tenant.vnics)
+            names.emplace_back("vnic", vnic.name);
+    store.add_endpoints(names);
+    return [&store](std::string_view kind, std::string_view name) { return store.endpoint_id(kind, name); };
+}
+
 }  // namespace
 
 Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time)
     : config_(config),
       solver_(solver),
       store_(store),
+      writes_(store),
       unix_time_(unix_time),
       epoch_(store.begin_epoch(unix_time)),
-      cluster_(config, [&store](std::string_view kind,
-                                std::string_view name) { return store.endpoint_id(kind, name); }),
+      cluster_(config, ids_of(config, store)),
       use_(store.measured_use()),
       admission_(config, &use_),
       sessions_(config),
       demands_(cluster_),
-      stored_(store.allocations()) {
+      stored_(store.allocations()),
+      usage_desk_(cluster_, store.bill(), use_,
+                  [this](const char* kind, const std::string& text) { audit(kind, text); }) {
     restore_pools();
+    restore_removed_vnics();
 }
 
 /// Applies the settings of pools that operators made in earlier epochs. A setting that no longer applies is
@@ -63,19 +78,18 @@ void Controller::restore_pools() {
         return;
     const std::vector<std::string> dropped = pools->restore(store_.pool_settings());
     for (const std::string& each : dropped)
-        audit("pool", each);
+        writes_.note_change("pool", each, unix_time_);
     if (!dropped.empty())
-        store_.save_pool_settings(pools->settings());
+        writes_.set_pool_settings(pools->settings());
 }
 
-/// Writes an audit entry when the same thing happens for the 1st, 2nd, 4th, 8th ... time.
 bool Controller::audit(const char* kind, const std::string& text) {
     if (audited_.size() >= kAuditedMax)
         audited_.clear();
     const std::uint64_t times = ++audited_[kind + (": " + text)];
     if ((times & (times - 1)) != 0)
         return false;
-    store_.audit(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_);
+    writes_.note(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_);
     return times == 1;
 }
 
@@ -130,7 +144,7 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
     if (header.type == Type::kDemand)
         on_demand(*session, header, body);
     if (header.type == Type::kUsage)
-        on_usage(*session, body);
+        on_usage(*session, body, now);
 }
 
 void Controller::on_hello(const Peer& peer, const Header& header, std::span<const std::uint8_t> body,
@@ -212,7 +226,8 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
         // Until its first DEMAND a switch gets the rates of its last session, or of the last epoch.
-        if (const auto last = stored_.find(hello.host); is_first && last != stored_.end())
+        if (const auto last = stored_.find(hello.host);
+            is_first && last != stored_.end() && last->second.is_usable(unix_time_))
             session.rates = last->second.flows;
         if (was_silent)
             fall_back_to_floors(session);
@@ -264,6 +279,7 @@ void Controller::send_tables(Session& session) {
                 tables.refused_vnics->push_back(
                     {refused.vnic.name, refused.why, cluster_.find_vnic(refused.vnic.name) == nullptr});
     }
+    add_removed_vnics(session, tables);
     send_json(session, Type::kTables, wire::to_text(tables));
 }
 
@@ -381,6 +397,7 @@ void Controller::send_rates(Session& session, bool even_without_changes) {
 
 void Controller::tick(Nanos now, std::int64_t unix_time) {
     unix_time_ = unix_time;
+    ticked_at_ = now;
     ++interval_;
     expire_sessions(now);
     retry_refused_vnics(now);
@@ -400,63 +417,21 @@ void Controller::solve_early(Nanos now) {
 }
 
 void Controller::save() {
-    std::map<std::string, StoredAllocation> by_host;
     for (const auto& session : sessions_.all())
         if (session && std::exchange(session->is_unsaved, false))
-            by_host[config_.hosts[session->host].name] = {epoch_, interval_, session->rates};
-    if (!by_host.empty())
-        store_.save_allocations(by_host);
-    save_measured_use();
-}
-
-/// Answers with BILLED once the periods are stored. Without that answer the switch sends them again, so
-/// nothing is lost while the store cannot be written.
-void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) {
-    std::vector<wire::Usage> periods;
-    counters_.refused_records += wire::decode(body, periods);
-    std::uint64_t last_ended = 0;
-    std::vector<billing::Record> records;
-    for (const wire::Usage& period : periods) {
-        last_ended = std::max(last_ended, period.ended);
-        const ClusterEnd* end = cluster_.find_end(period.vnic);
-        if (end == nullptr || end->host != session.host) {
-            ++counters_.foreign_flows;
-            continue;
-        }
-        const TenantConfig& tenant = config_.tenants[end->tenant];
-        records.push_back({.vnic = tenant.vnics[end->index].name,
-                           .tenant = tenant.name,
-                           .guarantee_kind = period.guarantee,
-                           .began = static_cast<std::int64_t>(period.began),
-                           .ended = static_cast<std::int64_t>(period.ended),
-                           .promised = period.promised,
-                           .delivered = period.delivered});
-        use_.add(records.back(), session.since);
-    }
-    try {
-        if (config_.prices && !records.empty()) {
-            const BillStore::Appended appended = store_.bill().append(records, *config_.prices);
-            counters_.records += appended.added;
-            if (appended.refused != 0)
-                audit("refused", std::to_string(appended.refused) + " periods of host " +
-                                     config_.hosts[session.host].name +
-                                     ", which end before they begin or overlap others");
-        }
-    } catch (const HostError& error) {
-        audit("store", std::string("billing periods were not written: ") + error.what());
-        return;
-    }
-    wire::Header header = session.sequencer.next(wire::Type::kBilled, interval_);
-    header.count = 1;
-    send(session.route, header, wire::encode_billed(last_ended));
-}
-
-void Controller::save_measured_use() {
-    try {
-        store_.save_measured_use(use_.all(), interval_ % kUseParts, kUseParts);
-    } catch (const HostError& error) {
-        audit("store", std::string("measured use was not written: ") + error.what());
-    }
+            writes_.set_allocation(config_.hosts[session->host].name,
+                                   {epoch_, interval_, session->rates, unix_time_});
+    std::size_t index = 0;
+    for (const auto& [vnic, use] : use_.all())
+        if (index++ % kUseParts == interval_ % kUseParts)
+            writes_.set_use(vnic, use);
+    const bool was_failing = writes_.state().is_failing();
+    writes_.end_tick(unix_time_);
+    if (writes_.state().is_failing() && !was_failing)
+        spdlog::error("{}; rates are allocated all the same, and weir-ctrl tries again every interval",
+                      writes_.state().fault);
+    if (!writes_.state().is_failing() && was_failing)
+        spdlog::info("the store is written again");
 }
 
 }  // namespace weir

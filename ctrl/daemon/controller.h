@@ -33,6 +33,9 @@
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/kept_demands.h"
 #include "ctrl/daemon/sessions.h"
+#include "ctrl/daemon/side_work.h"
+#include "ctrl/daemon/usage_desk.h"
+#include "ctrl/store/deferred_writes.h"
 #include "ctrl/store/store.h"
 
 namespace weir {
@@ -62,6 +65,12 @@ using Reach = std::function<bool(const Outgoing&)>;
 /// Moves a stepped clock by a span, with all that becomes due in it. @return its time
 using StepTime = std::function<Nanos(Nanos span)>;
 
+/// Where a command came from.
+struct CommandOrigin {
+    std::string peer{};        ///< for the audit trail: "uid 0, process 1234"; empty = not known
+    std::uint64_t ticket = 0;  ///< a reply may come later under this number; 0 = it is needed at once
+};
+
 class Controller {
   public:
     /// Begins an epoch. @param config, solver, store outlive the controller
@@ -80,7 +89,9 @@ class Controller {
     [[nodiscard]] bool early_solve_due() const { return demands_.has_large_change(); }
     void solve_early(Nanos now);
     /// Messages to send, oldest first; the caller sends them.
-    [[nodiscard]] std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
+    [[nodiscard]] std::vector<Outgoing> take_outgoing();
+    /// Replies to commands that were answered later.
+    [[nodiscard]] std::vector<SideWork::Reply> take_replies() { return side_work_.take_replies(); }
 
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
@@ -88,9 +99,11 @@ class Controller {
 
     /// One command of weirctl (controller_commands.cc). Never throws on input.
     /// @param step empty: time is real, and `clock.step` is refused
-    /// @return {"schema":1,"ok":true,"data":...} or {"schema":1,"ok":false,"faults":[...]}
+    /// @return {"schema":1,"ok":true,"data":...} or {"schema":1,"ok":false,"faults":[...]}; empty: the reply
+    /// comes by take_replies(), because it takes long
     [[nodiscard]] std::string on_command(std::string_view request, const ConnectionCounters& connections,
-                                         Nanos now, const StepTime& step = {});
+                                         Nanos now, const StepTime& step = {},
+                                         const CommandOrigin& origin = {});
     /// The data of the commands `status` (without its connections) and `running`.
     [[nodiscard]] nlohmann::json status(Nanos now) const;
     [[nodiscard]] nlohmann::json running() const;
@@ -105,7 +118,10 @@ class Controller {
     void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
     void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
-    void on_usage(Session& session, std::span<const std::uint8_t> body);
+    void on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now);
+    void send_billed();
+    void restore_removed_vnics();
+    void add_removed_vnics(const Session& session, wire::Tables& tables) const;
 
     // controller_placement.cc
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
@@ -130,15 +146,17 @@ class Controller {
     void send(const std::string& route, const wire::Header& header, wire::Bytes body);
 
     void save();
-    void save_measured_use();
     void restore_pools();
+    /// Adds an audit entry when the same thing happens for the 1st, 2nd, 4th, 8th ... time.
     /// @return whether it happened for the first time
     bool audit(const char* kind, const std::string& text);
 
     const ClusterConfig& config_;
     Solver& solver_;
     Store& store_;
+    DeferredWrites writes_;
     std::int64_t unix_time_;
+    Nanos ticked_at_ = kNever;  // when unix_time_ was read
     std::uint64_t epoch_;
     std::uint32_t interval_ = 0;
     Cluster cluster_;
@@ -161,6 +179,8 @@ class Controller {
     std::vector<Outgoing> outgoing_;
     Reach reach_;
     ControllerCounters counters_;
+    UsageDesk usage_desk_;
+    SideWork side_work_;
     // Working memory.
     std::vector<wire::FlowDemand> records_;
     std::vector<wire::FlowAllocation> changes_;

@@ -1,5 +1,8 @@
 // controller_commands.cc - the commands that weirctl may send to the controller, and their data as JSON.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
@@ -9,7 +12,9 @@
 #include "common/stepped_clock.h"
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
+#include "ctrl/daemon/bill_json.h"
 #include "ctrl/daemon/controller.h"
+#include "ctrl/store/backup.h"
 
 namespace weir {
 namespace {
@@ -42,16 +47,57 @@ json counters_json(const ControllerCounters& counters) {
               {"flows", counters.foreign_flows}}}};
 }
 
-json bill_row(const BillSum& sum) {
-    return {{"tenant", sum.tenant},
-            {"vnic", sum.vnic},
-            {"guarantee_kind", guarantee_name(sum.guarantee)},
-            {"periods", sum.periods},
-            {"seconds", sum.seconds},
-            {"promised_bytes", sum.promised},
-            {"delivered_bytes", sum.delivered},
-            {"fulfillment", sum.fulfillment ? json(*sum.fulfillment) : json(nullptr)},
-            {"charge", sum.charge}};
+Fault store_fault(const HostError& error) {
+    return {"store", error.what(), "a store that can be read and written",
+            "rates are allocated all the same"};
+}
+
+std::string reply_text(const Faults& faults, json data) {
+    json reply{{"schema", kSchema}, {"ok", faults.empty()}};
+    if (faults.empty())
+        reply["data"] = std::move(data);
+    else
+        reply["faults"] = faults_to_json(faults);
+    return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json store_json(const DeferredWrites& writes) {
+    const DeferredWrites::State& state = writes.state();
+    return {{"failing_since", state.is_failing() ? json(state.failing_since) : json(nullptr)},
+            {"fault", state.fault},
+            {"refused_writes", state.refused},
+            {"audit_waiting", writes.waiting().size()},
+            {"audit_lost", state.audit_lost},
+            {"audit_omitted", state.audit_omitted}};
+}
+
+std::string value_text(const PoolSetting& setting, std::int64_t value) {
+    return setting.key == "limit" && value == PoolSetting::kNoLimit ? "none" : std::to_string(value);
+}
+
+/// "limit 700 -> 600, shares 100 -> 300": where two lists of settings differ. A value that is in one of them
+/// alone is the cluster file's in the other.
+std::string changes_text(const std::vector<PoolSetting>& before, const std::vector<PoolSetting>& after) {
+    std::string text;
+    const auto same_place = [](const PoolSetting& one) {
+        return [&one](const PoolSetting& other) {
+            return one.appliance == other.appliance && one.name == other.name &&
+                   one.is_vnic == other.is_vnic && one.key == other.key;
+        };
+    };
+    const auto add = [&text](const PoolSetting& setting, std::int64_t old_value, std::int64_t new_value) {
+        if (old_value != new_value)
+            text += (text.empty() ? "" : ", ") + setting.key + ' ' + value_text(setting, old_value) + " -> " +
+                    value_text(setting, new_value);
+    };
+    for (const PoolSetting& each : after) {
+        const auto old = std::ranges::find_if(before, same_place(each));
+        add(each, old == before.end() ? each.configured : old->value, each.value);
+    }
+    for (const PoolSetting& each : before)
+        if (std::ranges::none_of(after, same_place(each)))
+            add(each, each.value, each.configured);
+    return text.empty() ? "no value differs" : text;
 }
 
 const char* state_of(const Session* session) {
@@ -81,13 +127,21 @@ json warnings_of(const ClusterConfig& config, const Session& session) {
 class Controller::Commands {
   public:
     Commands(Controller& controller, const ConnectionCounters& connections, Nanos now, const StepTime& step,
-             Faults& faults)
-        : controller_(controller), connections_(connections), now_(now), step_(step), faults_(faults) {}
+             const CommandOrigin& origin, Faults& faults)
+        : controller_(controller),
+          connections_(connections),
+          now_(now),
+          step_(step),
+          origin_(origin),
+          faults_(faults) {}
 
     json run(const json& request);
+    /// The reply comes by take_replies().
+    [[nodiscard]] bool is_later() const { return is_later_; }
 
   private:
     json audit(ObjectReader& args);
+    json backup(ObjectReader& args);
     json bill(ObjectReader& args);
     json clock_step(ObjectReader& args);
     json pool_reset(ObjectReader& args);
@@ -96,6 +150,7 @@ class Controller::Commands {
     json running(ObjectReader& args);
     json status(ObjectReader& args);
 
+    json later(std::function<json(const std::atomic<bool>& stop)> job);
     void read_pool_name(ObjectReader& args, PoolChange& change);
     json change_pool(const PoolChange& change);
     [[nodiscard]] bool are_valid(ObjectReader& args) const {
@@ -107,6 +162,8 @@ class Controller::Commands {
     const ConnectionCounters& connections_;
     Nanos now_;
     const StepTime& step_;
+    const CommandOrigin& origin_;
+    bool is_later_ = false;
     Faults& faults_;
 };
 
@@ -115,11 +172,15 @@ json Controller::Commands::run(const json& request) {
         const char* name;
         json (Commands::*run)(ObjectReader& args);
     };
-    constexpr std::array kAll{
-        Entry{"audit", &Commands::audit},           Entry{"bill", &Commands::bill},
-        Entry{"clock.step", &Commands::clock_step}, Entry{"pool.reset", &Commands::pool_reset},
-        Entry{"pool.set", &Commands::pool_set},     Entry{"pool.show", &Commands::pool_show},
-        Entry{"running", &Commands::running},       Entry{"status", &Commands::status}};
+    constexpr std::array kAll{Entry{"audit", &Commands::audit},
+                              Entry{"backup", &Commands::backup},
+                              Entry{"bill", &Commands::bill},
+                              Entry{"clock.step", &Commands::clock_step},
+                              Entry{"pool.reset", &Commands::pool_reset},
+                              Entry{"pool.set", &Commands::pool_set},
+                              Entry{"pool.show", &Commands::pool_show},
+                              Entry{"running", &Commands::running},
+                              Entry{"status", &Commands::status}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;
@@ -143,12 +204,20 @@ json Controller::Commands::audit(ObjectReader& args) {
     args.read_integer("last", last, {1, kAuditEntriesMax});
     if (!are_valid(args))
         return {};
+    (void)controller_.writes_.flush(controller_.unix_time_);
+    std::vector<AuditEntry> tail = controller_.store_.audit_tail(last);
+    const std::size_t stored = tail.size();
+    for (AuditEntry entry : controller_.writes_.waiting()) {
+        entry.number = tail.empty() ? 1 : tail.back().number + 1;
+        tail.push_back(std::move(entry));
+    }
     json entries = json::array();
-    for (const AuditEntry& entry : controller_.store_.audit_tail(last))
-        entries.push_back({{"number", entry.number},
-                           {"time", entry.unix_time},
-                           {"kind", entry.kind},
-                           {"text", entry.text}});
+    for (std::size_t i = tail.size() > last ? tail.size() - last : 0; i < tail.size(); ++i)
+        entries.push_back({{"number", tail[i].number},
+                           {"time", tail[i].unix_time},
+                           {"kind", tail[i].kind},
+                           {"text", tail[i].text},
+                           {"stored", i < stored}});
     return {{"entries", entries}};
 }
 
@@ -170,23 +239,50 @@ json Controller::Commands::bill(ObjectReader& args) {
     span.from = static_cast<std::int64_t>(from) * kSecond;
     if (has_end)
         span.to = static_cast<std::int64_t>(to) * kSecond;
-    BillStore& bill = controller_.store_.bill();
-    json rows = json::array();
-    double charge = 0;
-    for (const BillSum& sum : bill.sum(span)) {
-        charge += sum.charge;
-        rows.push_back(bill_row(sum));
-    }
-    json data{{"rows", std::move(rows)},
-              {"charge", charge},
-              {"billing", controller_.config_.prices.has_value()},
-              {"lines", bill.lines()},
-              {"head", bill.head()}};
-    if (verify) {
-        const auto altered = bill.first_altered();
-        data["first_altered"] = altered ? json(*altered) : json(nullptr);
-    }
-    return data;
+    return later(
+        [reader = controller_.store_.bill().reader(), span, verify,
+         is_billing = controller_.config_.prices.has_value()](const std::atomic<bool>& stop) mutable {
+            return bill_json(reader, span, verify, is_billing, stop);
+        });
+}
+
+json Controller::Commands::backup(ObjectReader& args) {
+    std::string file;
+    if (require(args, "file", "the absolute path of a new file"))
+        args.read_text("file", file);
+    if (const std::string why = file.empty() ? "" : why_no_backup(file); !why.empty())
+        args.fault("file", "the absolute path of a new file", why);
+    if (!are_valid(args))
+        return {};
+    return later([file, image = controller_.store_.image(),
+                  reader = controller_.store_.bill().reader()](const std::atomic<bool>& stop) -> json {
+        write_backup(file, image, reader, stop);
+        return {{"file", file}, {"bill", Store::bill_folder(file)}};
+    });
+}
+
+/// The data of a job that takes long: on another thread, and the reply comes later, unless it is needed at
+/// once. @throws HostError
+json Controller::Commands::later(std::function<json(const std::atomic<bool>& stop)> job) {
+    static constexpr std::atomic<bool> kNeverStops{false};
+    if (origin_.ticket == 0 || controller_.store_.bill().reader().is_in_memory())
+        return job(kNeverStops);
+    is_later_ =
+        controller_.side_work_.add(origin_.ticket, [make = std::move(job)](const std::atomic<bool>& stop) {
+            Faults faults;
+            json data;
+            try {
+                data = make(stop);
+            } catch (const HostError& error) {
+                faults.push_back(store_fault(error));
+            }
+            return reply_text(faults, std::move(data));
+        });
+    if (!is_later_)
+        faults_.push_back({"command", std::to_string(SideWork::kJobsMax) + " others wait",
+                           "a bill or a backup when fewer wait",
+                           "they are made one after the other: ask later"});
+    return {};
 }
 
 json Controller::Commands::clock_step(ObjectReader& args) {
@@ -242,18 +338,20 @@ json Controller::Commands::change_pool(const PoolChange& change) {
         faults_.push_back({"name", '"' + change.name + '"', "nothing", "the cluster file has no \"pools\""});
         return {};
     }
+    const std::vector<PoolSetting> before = pools->settings();
     faults_ = pools->set(change);
     if (!faults_.empty())
         return {};
-    try {
-        controller_.store_.save_pool_settings(pools->settings());
-        controller_.audit("pool",
-                          change.name + (change.is_reset ? " reset to the cluster file" : " changed"));
-    } catch (const HostError& error) {
-        faults_.push_back({"store", error.what(), "a store that can be written",
-                           "the change is in force, but only until the controller restarts"});
-    }
-    return json::object();
+    const std::vector<PoolSetting> after = pools->settings();
+    DeferredWrites& writes = controller_.writes_;
+    writes.set_pool_settings(after);
+    writes.note_change("pool",
+                       change.name + (change.is_reset ? " reset to the cluster file: " : ": ") +
+                           changes_text(before, after) + (origin_.peer.empty() ? "" : ", by " + origin_.peer),
+                       controller_.unix_time_);
+    if (writes.flush(controller_.unix_time_))
+        return {{"lasting", true}};
+    return {{"lasting", false}, {"fault", writes.state().fault}};
 }
 
 json Controller::Commands::pool_show(ObjectReader& args) {
@@ -285,18 +383,18 @@ json Controller::Commands::status(ObjectReader& args) {
 }
 
 std::string Controller::on_command(std::string_view request, const ConnectionCounters& connections, Nanos now,
-                                   const StepTime& step) {
+                                   const StepTime& step, const CommandOrigin& origin) {
     JsonText text = read_json_text(request);
     Faults faults = std::move(text.faults);
     json data;
-    if (faults.empty())
-        data = Commands(*this, connections, now, step, faults).run(text.value);
-    json reply{{"schema", kSchema}, {"ok", faults.empty()}};
-    if (faults.empty())
-        reply["data"] = std::move(data);
-    else
-        reply["faults"] = faults_to_json(faults);
-    return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    Commands commands(*this, connections, now, step, origin, faults);
+    try {
+        if (faults.empty())
+            data = commands.run(text.value);
+    } catch (const HostError& error) {
+        faults.push_back(store_fault(error));
+    }
+    return commands.is_later() ? std::string() : reply_text(faults, std::move(data));
 }
 
 json Controller::status(Nanos now) const {
@@ -331,6 +429,9 @@ json Controller::status(Nanos now) const {
             {"hosts", hosts},
             {"appliances", solver_.describe_appliances()},
             {"counters", counters_json(counters_)},
+            {"store", store_json(writes_)},
+            {"bill", bill_state_json(store_.bill().state())},
+            {"periods", periods_json(usage_desk_.counters())},
             {"refusals", refusals}};
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -37,6 +38,18 @@ std::vector<zmq::message_t> receive(zmq::socket_t& socket) {
     std::vector<zmq::message_t> parts;
     (void)zmq::recv_multipart(socket, std::back_inserter(parts), zmq::recv_flags::dontwait);
     return parts;
+}
+
+/// The process at the other end of a local socket: ZeroMQ's address of it is "localhost:uid:gid:process".
+std::string local_peer(zmq::message_t& message) {
+    const char* const address = zmq_msg_gets(message.handle(), "Peer-Address");
+    const char* const ids = address == nullptr ? nullptr : std::strchr(address, ':');
+    unsigned user = 0;
+    unsigned group = 0;
+    unsigned process = 0;
+    if (ids == nullptr || std::sscanf(ids, ":%u:%u:%u", &user, &group, &process) != 3)
+        return {};
+    return "uid " + std::to_string(user) + ", process " + std::to_string(process);
 }
 
 void make_folder_of(const std::string& path, const char* what) {
@@ -82,8 +95,12 @@ std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
 /// The solves of a controller by the time that it is given.
 class Schedule {
   public:
-    Schedule(Controller& controller, Nanos interval, Nanos now)
-        : controller_(controller), interval_(interval), next_tick_(now + interval) {}
+    /// @param is_stepped the Unix time passes with `now` too
+    Schedule(Controller& controller, Nanos interval, Nanos now, bool is_stepped)
+        : controller_(controller),
+          interval_(interval),
+          next_tick_(now + interval),
+          stepped_from_(is_stepped ? std::time(nullptr) - seconds_of(now) : 0) {}
 
     [[nodiscard]] Nanos next_due() const {
         return std::min(next_tick_, controller_.early_solve_due() ? next_early_ : kNever);
@@ -92,7 +109,7 @@ class Schedule {
         if (now < next_due())
             return;
         if (now >= next_tick_) {
-            controller_.tick(now, std::time(nullptr));
+            controller_.tick(now, stepped_from_ == 0 ? std::time(nullptr) : stepped_from_ + seconds_of(now));
             next_tick_ += (now - next_tick_) / interval_ * interval_ + interval_;
         } else {
             controller_.solve_early(now);
@@ -101,10 +118,13 @@ class Schedule {
     }
 
   private:
+    static std::int64_t seconds_of(Nanos time) { return static_cast<std::int64_t>(time / kNanosPerSec); }
+
     Controller& controller_;
     Nanos interval_;
     Nanos next_tick_;
     Nanos next_early_ = 0;
+    std::int64_t stepped_from_;  // Unix time when a stepped clock was 0; 0 = the clock is real
 };
 
 }  // namespace
@@ -222,11 +242,25 @@ void Server::receive_commands(const Handlers& handlers) {
     for (auto parts = receive(commands_); !parts.empty(); parts = receive(commands_)) {
         if (parts.size() < 2)
             continue;
-        const std::string reply = handlers.on_command(parts.back().to_string_view());
-        for (std::size_t i = 0; i + 1 < parts.size(); ++i)
-            commands_.send(parts[i], zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-        commands_.send(zmq::buffer(reply), zmq::send_flags::dontwait);
+        command_origin_ = {local_peer(parts.back()), command_origin_.ticket + 1};
+        const std::string text = handlers.on_command(parts.back().to_string_view());
+        parts.pop_back();
+        if (text.empty())
+            unanswered_.emplace(command_origin_.ticket, std::move(parts));
+        else
+            send_reply(parts, text);
     }
+}
+
+void Server::send_reply(std::vector<zmq::message_t>& envelope, const std::string& text) {
+    for (zmq::message_t& part : envelope)
+        commands_.send(part, zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+    commands_.send(zmq::buffer(text), zmq::send_flags::dontwait);
+}
+
+void Server::reply(const SideWork::Reply& reply) {
+    if (auto found = unanswered_.extract(reply.ticket); !found.empty())
+        send_reply(found.mapped(), reply.text);
 }
 
 void Server::serve(std::chrono::milliseconds wait_max, const Handlers& handlers) {
@@ -305,7 +339,7 @@ std::string read_key(const std::string& path) {
 void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
                    const std::atomic<bool>& stop, SteppedClock* clock) {
     const auto time = [clock] { return clock == nullptr ? clock_now() : clock->now(); };
-    Schedule schedule(controller, config.interval, time());
+    Schedule schedule(controller, config.interval, time(), clock != nullptr);
     StepTime step;
     if (clock != nullptr)
         step = [&](Nanos span) {
@@ -323,7 +357,7 @@ void run_intervals(const ClusterConfig& config, Controller& controller, Server& 
             controller.on_message(peer, header, body, time());
         },
         [&](std::string_view request) {
-            return controller.on_command(request, server.counters(), time(), step);
+            return controller.on_command(request, server.counters(), time(), step, server.command_origin());
         }};
     controller.set_reach([&](const Outgoing& message) {
         server.send(controller.take_outgoing());
@@ -333,6 +367,8 @@ void run_intervals(const ClusterConfig& config, Controller& controller, Server& 
         server.serve(wait_until(schedule.next_due(), time()), handlers);
         schedule.run_due(time());
         server.send(controller.take_outgoing());
+        for (const SideWork::Reply& reply : controller.take_replies())
+            server.reply(reply);
     }
 }
 

@@ -69,12 +69,16 @@ class Server {
     /// within 4 s when its machine did. True also for a full queue; then the message is dropped and counted
     [[nodiscard]] bool reaches(const Outgoing& message);
     [[nodiscard]] const ConnectionCounters& counters() const { return counters_; }
+    /// Of the command that is handled now. When its handler returns no text, reply() has to be called later.
+    [[nodiscard]] const CommandOrigin& command_origin() const { return command_origin_; }
+    void reply(const SideWork::Reply& reply);
 
   private:
     void bind_switches(const std::string& endpoint, const std::string& secret_key);
     void bind_commands(const std::string& path);
     void authenticate();
     void receive_commands(const Handlers& handlers);
+    void send_reply(std::vector<zmq::message_t>& envelope, const std::string& text);
     void receive_messages(std::size_t index, const Handlers& handlers);
 
     using PublicKey = std::array<std::uint8_t, 32>;
@@ -85,6 +89,8 @@ class Server {
     zmq::socket_t commands_;
     std::vector<std::string> files_;  // of ipc sockets
     ConnectionCounters counters_;
+    CommandOrigin command_origin_;
+    std::map<std::uint64_t, std::vector<zmq::message_t>> unanswered_;  // envelopes, by ticket
 };
 
 /// Serves messages and commands as they come, and an interval by the clock, until `stop` is set; returns at

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -16,9 +17,23 @@ namespace weir {
 
 class Database {
   public:
-    /// Opens or creates the file; no other process can open it meanwhile.
+    enum class Access : std::uint8_t {
+        kExclusive,  ///< no other process, and no other Database, can open the file meanwhile
+        kShared,     ///< others may read it
+        kReadOnly,
+    };
+
+    /// Opens the file, and creates it unless it is to be read only.
     /// @throws HostError with the file, the fault and its remedy
-    explicit Database(const std::string& path);
+    explicit Database(const std::string& path, Access access = Access::kExclusive);
+
+    /// Reads the whole file. @throws HostError: it is damaged
+    void check_integrity();
+    /// The file's content as it is committed.
+    [[nodiscard]] std::vector<std::uint8_t> image();
+    /// Copies the committed content into a new file, while others write. @param stop ends it early
+    /// @throws HostError; then, and when it was stopped, the new file is useless
+    void copy_to(const std::string& path, const std::atomic<bool>& stop);
 
     /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
@@ -40,7 +55,10 @@ class Database {
             bind(values...);
             finish();
         }
+        /// Ends the rows before the last one, so that the statement may be bound again.
+        void reset();
         [[nodiscard]] std::int64_t integer(int column) const;
+        [[nodiscard]] double real(int column) const;
         [[nodiscard]] std::string text(int column) const;
         [[nodiscard]] std::vector<std::uint8_t> bytes(int column) const;
 
@@ -49,6 +67,7 @@ class Database {
         void bind_next(std::integral auto value) {
             check(sqlite3_bind_int64(statement_.get(), ++bound_, static_cast<std::int64_t>(value)));
         }
+        void bind_next(double value);
         void bind_next(std::string_view text);
         void bind_next(std::span<const std::uint8_t> bytes);
         void finish();
@@ -74,6 +93,7 @@ class Database {
   private:
     [[noreturn]] void fail(int result) const;
     std::string path_;
+    const char* damaged_;  // how to mend a damaged file
     std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, sqlite3_close};
 };
 

@@ -1,7 +1,8 @@
-// store.cc - opening the file; specification, endpoint ids, pool settings, epochs, audit trail.
+// store.cc - opening the file; specification, endpoint ids, epochs; changes and their reading.
 #include "ctrl/store/store.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "common/byte_order.h"
@@ -13,7 +14,8 @@ namespace {
 using Statement = Database::Statement;
 using billing::MeasuredUse;
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
+/// Those of version 1.
 constexpr const char* kTables = R"(
     CREATE TABLE epochs (epoch INTEGER PRIMARY KEY, began INTEGER NOT NULL);
     CREATE TABLE specifications (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, text TEXT NOT NULL);
@@ -23,12 +25,19 @@ constexpr const char* kTables = R"(
     CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, kind TEXT NOT NULL,
                         text TEXT NOT NULL);
 )";
-/// Tables that stores of the same version may lack. `filed` is PoolSetting::configured.
+/// Tables that stores of version 1 may lack. `filed` is PoolSetting::configured.
 constexpr const char* kLaterTables = R"(
     CREATE TABLE IF NOT EXISTS pool_settings (appliance TEXT NOT NULL, name TEXT NOT NULL, vnic INTEGER NOT NULL,
         key TEXT NOT NULL, value INTEGER NOT NULL, filed INTEGER NOT NULL,
         PRIMARY KEY (appliance, name, vnic, key)) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS use (vnic TEXT PRIMARY KEY, bins BLOB NOT NULL) WITHOUT ROWID;
+)";
+constexpr const char* kVersion2 = R"(
+    ALTER TABLE allocations ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE removed_vnics (name TEXT PRIMARY KEY, tenant TEXT NOT NULL, reservation INTEGER NOT NULL,
+        at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 2;
 )";
 
 constexpr double kMillis = 1000;
@@ -61,29 +70,70 @@ std::optional<MeasuredUse> use_of(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-Store::Store(const std::string& path) : database_(path) {
+Store::Store(const std::string& path, const StoreTerms& terms)
+    : path_(path), database_(path), epoch_above_(terms.epoch_above), bill_(bill_folder(path)) {
+    refuse_lost(terms);
     make_tables();
-    bill_.emplace(database_);
-    Statement trim(database_, "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?");
-    trim.execute(kAuditMax);
+    claim(terms);
+    taken_over_ = bill_.store().take_over(database_);
+    bill_.open();
     Statement endpoints(database_, "SELECT id, kind, name FROM endpoints");
     while (endpoints.step())
         ids_.emplace(endpoints.text(1) + ' ' + endpoints.text(2),
                      static_cast<std::uint32_t>(endpoints.integer(0)));
 }
 
+std::string Store::bill_folder(const std::string& path) {
+    return path == BillStore::kMemory ? path : path + "-bill";
+}
+
+/// A bill without its store means that epochs and ids were lost: switches would ignore a controller whose
+/// epochs begin anew under an earlier clock.
+void Store::refuse_lost(const StoreTerms& terms) {
+    const std::string folder = bill_folder(path_);
+    if (single("PRAGMA user_version") != 0 || terms.epoch_above != 0 || BillStore::files_of(folder).empty())
+        return;
+    throw HostError(
+        "store " + path_ + " is empty, and its bill, " + folder +
+        ", is not: put a backup of the store in its place, or start with --epoch-above N, where N is "
+        "the epoch that `weirctl status` of a switch shows");
+}
+
 void Store::make_tables() {
     const std::int64_t version = single("PRAGMA user_version");
     if (version > kVersion)
-        throw HostError("the store is of version " + std::to_string(version) + ", this controller knows " +
-                        std::to_string(kVersion) + "; use the later weir-ctrl, or another store");
-    if (version != kVersion) {
-        Database::Transaction transaction(database_);
+        throw HostError("store " + path_ + " is of version " + std::to_string(version) +
+                        ", this controller knows " + std::to_string(kVersion) +
+                        "; use the later weir-ctrl, or another \"store\"");
+    database_.check_integrity();
+    if (version == kVersion)
+        return;
+    Database::Transaction transaction(database_);
+    if (version == 0)
         database_.run(kTables);
-        database_.run("PRAGMA user_version = 1");
-        transaction.commit();
-    }
     database_.run(kLaterTables);
+    database_.run(kVersion2);
+    transaction.commit();
+}
+
+/// The store of another cluster has other ids, epochs and bills, which its switches rely on.
+void Store::claim(const StoreTerms& terms) {
+    if (terms.cluster.empty())
+        return;
+    Statement named(database_, "SELECT value FROM facts WHERE key = 'cluster'");
+    const std::string owner = named.step() ? named.text(0) : "";
+    if (owner == terms.cluster)
+        return;
+    if (!owner.empty() && owner != terms.renamed_from)
+        throw HostError("store " + path_ + " is of the cluster \"" + owner +
+                        "\", the cluster file's name is \"" + terms.cluster +
+                        "\"; name another \"store\", or, if the cluster was renamed, start with " +
+                        "--renamed-from " + owner);
+    named.reset();
+    Statement(database_,
+              "INSERT INTO facts (key, value) VALUES ('cluster', ?) "
+              "ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+        .execute(terms.cluster);
 }
 
 std::int64_t Store::single(const char* sql) {
@@ -108,28 +158,69 @@ bool Store::save_specification(std::string_view text, std::int64_t unix_time) {
     return true;
 }
 
-std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
-    const std::string key = std::string(kind) + ' ' + std::string(name);
-    if (const auto known = ids_.find(key); known != ids_.end())
-        return known->second;
-    Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
-    insert.bind(kind, name);
-    insert.step();
-    const auto id = static_cast<std::uint32_t>(insert.integer(0));
-    insert.execute();
-    ids_.emplace(key, id);
-    return id;
+void Store::save_removed_vnics(std::span<const RemovedVnic> vnics) {
+    Database::Transaction transaction(database_);
+    database_.run("DELETE FROM removed_vnics");
+    Statement insert(database_,
+                     "INSERT INTO removed_vnics (name, tenant, reservation, at) VALUES (?, ?, ?, ?)");
+    for (const RemovedVnic& vnic : vnics)
+        insert.execute(vnic.name, vnic.tenant, vnic.reservation_bps, vnic.unix_time);
+    transaction.commit();
 }
 
-void Store::save_pool_settings(std::span<const PoolSetting> settings) {
+std::vector<RemovedVnic> Store::removed_vnics() {
+    std::vector<RemovedVnic> vnics;
+    Statement rows(database_, "SELECT name, tenant, reservation, at FROM removed_vnics");
+    while (rows.step())
+        vnics.push_back(
+            {rows.text(0), rows.text(1), static_cast<std::uint64_t>(rows.integer(2)), rows.integer(3)});
+    return vnics;
+}
+
+void Store::add_endpoints(std::span<const Name> names) {
+    std::map<std::string, std::uint32_t, std::less<>> added;
     Database::Transaction transaction(database_);
+    Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
+    for (const auto& [kind, name] : names) {
+        std::string key = std::string(kind) + ' ' + std::string(name);
+        if (ids_.contains(key) || added.contains(key))
+            continue;
+        insert.bind(kind, name);
+        insert.step();
+        added.emplace(std::move(key), static_cast<std::uint32_t>(insert.integer(0)));
+        insert.execute();
+    }
+    transaction.commit();
+    ids_.merge(added);
+}
+
+std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
+    const std::string key = std::string(kind) + ' ' + std::string(name);
+    auto known = ids_.find(key);
+    if (known == ids_.end()) {
+        add_endpoints(std::array{Name{kind, name}});
+        known = ids_.find(key);
+    }
+    return known->second;
+}
+
+void Store::write(const StoreChanges& changes) {
+    Database::Transaction transaction(database_);
+    if (changes.pool_settings)
+        write_pool_settings(*changes.pool_settings);
+    write_allocations(changes.allocations);
+    write_use(changes.use);
+    write_audit(changes.audit);
+    transaction.commit();
+}
+
+void Store::write_pool_settings(std::span<const PoolSetting> settings) {
     database_.run("DELETE FROM pool_settings");
     Statement insert(
         database_,
         "INSERT INTO pool_settings (appliance, name, vnic, key, value, filed) VALUES (?, ?, ?, ?, ?, ?)");
     for (const PoolSetting& each : settings)
         insert.execute(each.appliance, each.name, each.is_vnic, each.key, each.value, each.configured);
-    transaction.commit();
 }
 
 std::vector<PoolSetting> Store::pool_settings() {
@@ -147,21 +238,22 @@ std::uint64_t Store::last_epoch() {
 
 std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
     Database::Transaction transaction(database_);
-    const auto epoch =
-        std::max(static_cast<std::int64_t>(last_epoch()) + 1, std::max<std::int64_t>(unix_time, 1));
+    const auto epoch = std::max({static_cast<std::int64_t>(last_epoch()) + 1,
+                                 static_cast<std::int64_t>(epoch_above_) + 1, unix_time, std::int64_t{1}});
     Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)").execute(epoch, unix_time);
     audit("start", "epoch " + std::to_string(epoch), unix_time);
     transaction.commit();
     return static_cast<std::uint64_t>(epoch);
 }
 
-void Store::save_allocations(const std::map<std::string, StoredAllocation>& by_host) {
-    Database::Transaction transaction(database_);
+void Store::write_allocations(const std::map<std::string, StoredAllocation>& by_host) {
+    if (by_host.empty())
+        return;
     Statement replace(
         database_,
-        "INSERT INTO allocations (host, epoch, interval, flows) VALUES (?, ?, ?, ?) "
+        "INSERT INTO allocations (host, epoch, interval, flows, at) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (host) DO UPDATE SET epoch = excluded.epoch, interval = excluded.interval, "
-        "flows = excluded.flows");
+        "flows = excluded.flows, at = excluded.at");
     Statement remove(database_, "DELETE FROM allocations WHERE host = ?");
     wire::Bytes bytes;
     for (const auto& [host, stored] : by_host) {
@@ -172,38 +264,32 @@ void Store::save_allocations(const std::map<std::string, StoredAllocation>& by_h
         bytes.clear();
         for (const wire::FlowAllocation& flow : stored.flows)
             wire::encode(flow, bytes);
-        replace.execute(host, stored.epoch, stored.interval, bytes);
+        replace.execute(host, stored.epoch, stored.interval, bytes, stored.unix_time);
     }
-    transaction.commit();
 }
 
 std::map<std::string, StoredAllocation> Store::allocations() {
     std::map<std::string, StoredAllocation> by_host;
-    Statement rows(database_, "SELECT host, epoch, interval, flows FROM allocations");
+    Statement rows(database_, "SELECT host, epoch, interval, flows, at FROM allocations");
     while (rows.step()) {
         StoredAllocation stored;
         stored.epoch = static_cast<std::uint64_t>(rows.integer(1));
         stored.interval = static_cast<std::uint32_t>(rows.integer(2));
         (void)wire::decode(rows.bytes(3), stored.flows);
+        stored.unix_time = rows.integer(4);
         by_host.emplace(rows.text(0), std::move(stored));
     }
     return by_host;
 }
 
-void Store::save_measured_use(const billing::UseTable::Uses& uses, std::size_t first, std::size_t step) {
-    if (uses.size() <= first)
+void Store::write_use(const billing::UseTable::Uses& uses) {
+    if (uses.empty())
         return;
-    Database::Transaction transaction(database_);
     Statement replace(database_,
                       "INSERT INTO use (vnic, bins) VALUES (?, ?) "
                       "ON CONFLICT (vnic) DO UPDATE SET bins = excluded.bins");
-    std::size_t index = 0;
-    for (const auto& [vnic, use] : uses) {
-        if (index++ % step != first)
-            continue;
+    for (const auto& [vnic, use] : uses)
         replace.execute(vnic, bytes_of(use));
-    }
-    transaction.commit();
 }
 
 billing::UseTable::Uses Store::measured_use() {
@@ -220,6 +306,20 @@ void Store::audit(std::string_view kind, std::string_view text, std::int64_t uni
         .execute(unix_time, kind, text);
 }
 
+void Store::write_audit(std::span<const AuditEntry> entries) {
+    if (entries.empty())
+        return;
+    Statement insert(database_, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)");
+    for (const AuditEntry& entry : entries)
+        insert.execute(entry.unix_time, entry.kind, entry.text);
+    Statement last(database_, "SELECT max(number) FROM audit");
+    const std::int64_t newest = last.step() ? last.integer(0) : 0;
+    Statement(database_,
+              "DELETE FROM audit WHERE number <= ? AND "
+              "(kind NOT IN ('start', 'specification', 'pool') OR number <= ?)")
+        .execute(newest - kAuditMax, newest - kAuditChangesMax);
+}
+
 std::vector<AuditEntry> Store::audit_tail(std::size_t count) {
     std::vector<AuditEntry> entries;
     Statement rows(database_, "SELECT number, at, kind, text FROM audit ORDER BY number DESC LIMIT ?");
@@ -228,6 +328,10 @@ std::vector<AuditEntry> Store::audit_tail(std::size_t count) {
         entries.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)});
     std::reverse(entries.begin(), entries.end());
     return entries;
+}
+
+void Store::set_pages_max(std::uint32_t pages) {
+    database_.run(("PRAGMA max_page_count = " + std::to_string(pages)).c_str());
 }
 
 }  // namespace weir

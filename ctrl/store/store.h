@@ -4,6 +4,9 @@
 //
 // Every function that writes is one transaction: when it returns, the data survives kill -9 and a power
 // failure; when it throws, or the process dies before, the file holds none of it.
+//
+// Epochs and ids are written before a switch may see them, so that a controller without them cannot begin.
+// All else (write()) may come later or never: see deferred_writes.h.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +15,31 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/wire/records.h"
 #include "ctrl/billing/overcommit.h"
-#include "ctrl/store/bill_store.h"
+#include "ctrl/store/bill_writer.h"
 #include "ctrl/store/database.h"
 
 namespace weir {
 
 /// The last rates that one host was sent.
 struct StoredAllocation {
+    /// Rates of that age and older are not sent again. A restart, of the controller's machine too, takes
+    /// less; what flows wanted ten minutes ago is no better than their guarantees.
+    static constexpr std::int64_t kAgeMax = 600;
+
     std::uint64_t epoch = 0;
     std::uint32_t interval = 0;
     std::vector<wire::FlowAllocation> flows;
+    std::int64_t unix_time = 0;  ///< when they were sent
+
+    /// False also when the clock went back, because then the age is not known.
+    [[nodiscard]] bool is_usable(std::int64_t now) const {
+        return now >= unix_time && now - unix_time < kAgeMax;
+    }
 };
 
 /// A value of a pool, or of a vNIC in one, that an operator set and that differs from the cluster file's.
@@ -42,30 +56,69 @@ struct PoolSetting {
     bool operator==(const PoolSetting&) const = default;
 };
 
+/// A vNIC that the cluster file no longer has; the periods from before are still billed.
+struct RemovedVnic {
+    std::string name{};
+    std::string tenant{};
+    std::uint64_t reservation_bps = 0;
+    std::int64_t unix_time = 0;  ///< when the controller began without it
+    bool operator==(const RemovedVnic&) const = default;
+};
+
 struct AuditEntry {
     std::int64_t number = 0;
     std::int64_t unix_time = 0;
-    std::string kind;  ///< start, specification, welcome, refused, malformed, lost, pool, store
+    std::string kind;  ///< start, specification, welcome, refused, malformed, lost, pool, store, audit
     std::string text;
+};
+
+/// Changes that are written together.
+struct StoreChanges {
+    std::map<std::string, StoredAllocation> allocations{};    ///< by host; one without flows is removed
+    billing::UseTable::Uses use{};                            ///< by vNIC
+    std::optional<std::vector<PoolSetting>> pool_settings{};  ///< all that there are
+    std::vector<AuditEntry> audit{};                          ///< without numbers
+
+    [[nodiscard]] bool is_empty() const {
+        return allocations.empty() && use.empty() && !pool_settings && audit.empty();
+    }
+};
+
+/// What the store must be of, and what its operator states.
+struct StoreTerms {
+    static constexpr std::uint64_t kEpochAboveMax = std::uint64_t{1} << 53;  ///< exact as a number of JSON
+
+    std::string cluster{};          ///< the cluster's name; empty = any
+    std::string renamed_from{};     ///< the name that the cluster had; empty = it was not renamed
+    std::uint64_t epoch_above = 0;  ///< epochs begin above this one; 0 = the store was not lost
 };
 
 class Store {
   public:
-    /// Entries of the audit trail that are kept; older ones are removed at start.
+    /// Entries of the audit trail that are kept; older ones are removed as new ones are written. Starts,
+    /// files and operators' changes are kept longer, so that a flood of faults does not remove them.
     static constexpr std::int64_t kAuditMax = 100'000;
+    static constexpr std::int64_t kAuditChangesMax = 100 * kAuditMax;
 
     /// Opens or creates the file.
-    /// @throws HostError: it cannot be opened, another process uses it, it is damaged, or of a later version
-    explicit Store(const std::string& path);
+    /// @throws HostError: it cannot be opened, another process uses it, it is damaged, of a later version, of
+    /// another cluster, or it is missing although its bill is there
+    explicit Store(const std::string& path, const StoreTerms& terms = {});
 
     /// Keeps the text of the cluster file, when it differs from the last one. @return whether it did
     bool save_specification(std::string_view text, std::int64_t unix_time);
     [[nodiscard]] std::optional<std::string> specification();
-    /// The id of a vNIC or appliance (`kind`): the same one for a name, for ever.
+
+    /// Replaces all.
+    void save_removed_vnics(std::span<const RemovedVnic> vnics);
+    [[nodiscard]] std::vector<RemovedVnic> removed_vnics();
+
+    // Ids of vNICs and appliances (`kind`): the same one for a name, for ever.
+
+    using Name = std::pair<std::string_view, std::string_view>;  ///< kind, name
+    /// Gives an id to each that has none, in one transaction.
+    void add_endpoints(std::span<const Name> names);
     std::uint32_t endpoint_id(std::string_view kind, std::string_view name);
-    /// Replaces all settings.
-    void save_pool_settings(std::span<const PoolSetting> settings);
-    [[nodiscard]] std::vector<PoolSetting> pool_settings();
 
     // Epochs, and the state that an epoch leaves to the next one.
 
@@ -74,26 +127,46 @@ class Store {
     std::uint64_t begin_epoch(std::int64_t unix_time);
     /// 0: none has begun.
     [[nodiscard]] std::uint64_t last_epoch();
-    /// Replaces the rates of these hosts; a host without flows is removed.
-    void save_allocations(const std::map<std::string, StoredAllocation>& by_host);
+
+    void write(const StoreChanges& changes);
+    [[nodiscard]] std::vector<PoolSetting> pool_settings();
     /// By host; records that cannot be read are left out.
     [[nodiscard]] std::map<std::string, StoredAllocation> allocations();
-    /// Replaces the histograms of every `step`-th vNIC from `first` on: all of them after `step` calls.
-    void save_measured_use(const billing::UseTable::Uses& uses, std::size_t first = 0, std::size_t step = 1);
     /// Damaged histograms are left out.
     [[nodiscard]] billing::UseTable::Uses measured_use();
-    void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
     /// The last `count` entries, oldest first.
     [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t count);
 
-    [[nodiscard]] BillStore& bill() { return *bill_; }
+    /// The file grows no further than to this many pages of 4 KiB: tests of a full disk.
+    void set_pages_max(std::uint32_t pages);
+    /// Runs SQL on the file: tests of damaged stores.
+    void spoil(const char* sql) { database_.run(sql); }
+
+    /// The bill, in the folder beside the file.
+    [[nodiscard]] BillWriter& bill() { return bill_; }
+    /// The file's content as it is committed now.
+    [[nodiscard]] std::vector<std::uint8_t> image() { return database_.image(); }
+    /// Lines of the bill that were taken over from a store of version 1 when this one was opened.
+    [[nodiscard]] std::int64_t bill_lines_taken_over() const { return taken_over_; }
+    /// Where the bill of a store is.
+    [[nodiscard]] static std::string bill_folder(const std::string& path);
 
   private:
     void make_tables();
+    void refuse_lost(const StoreTerms& terms);
+    void claim(const StoreTerms& terms);
+    void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
+    void write_allocations(const std::map<std::string, StoredAllocation>& by_host);
+    void write_use(const billing::UseTable::Uses& uses);
+    void write_pool_settings(std::span<const PoolSetting> settings);
+    void write_audit(std::span<const AuditEntry> entries);
     [[nodiscard]] std::int64_t single(const char* sql);
 
+    std::string path_;
     Database database_;
-    std::optional<BillStore> bill_;  // opened when the file is known to be a store of this version
+    std::uint64_t epoch_above_;
+    BillWriter bill_;
+    std::int64_t taken_over_ = 0;
     std::map<std::string, std::uint32_t, std::less<>> ids_;  // by "kind name"
 };
 

@@ -4,6 +4,7 @@ One at a time per folder; the folder holds its cluster file, log, store and sock
 """
 
 import contextlib
+import glob
 import os
 import sqlite3
 
@@ -42,6 +43,14 @@ class Controller(Daemon):
         """Waits until so many of its intervals have ended."""
         before = self.ctl("status")["interval"]
         until(lambda: self.ctl("status")["interval"] >= before + count, f"{count} intervals")
+
+    def billed(self, question):
+        """The rows that the bill's files answer with, month by month; a controller may write meanwhile."""
+        rows = []
+        for file in sorted(glob.glob(self.store + "-bill/*.db")):
+            with contextlib.closing(sqlite3.connect(file)) as bill:
+                rows += bill.execute(question).fetchall()
+        return rows
 
     def stored(self, question):
         """The rows that the store answers with; only while no controller has it."""

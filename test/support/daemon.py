@@ -43,6 +43,7 @@ class Daemon:
         self.name = os.path.basename(self.PROGRAM)
         self.process = None
         self.settings = {}
+        self.options = []
 
     def write(self):
         with open(self.file, "w") as stream:
@@ -56,7 +57,7 @@ class Daemon:
 
     def launch(self):
         """Starts the process and does not wait."""
-        self.process = Process([self.PROGRAM, "--config", self.write()], self.log, nice=self.NICE)
+        self.process = Process([self.PROGRAM, "--config", self.write(), *self.options], self.log, nice=self.NICE)
         return self
 
     def start(self):

@@ -22,6 +22,16 @@ std::string_view text_of(std::span<const std::uint8_t> body) {
     return {reinterpret_cast<const char*>(body.data()), body.size()};
 }
 
+/// An old controller that runs on, or a new one without the store of the old one.
+std::string ignored_text(std::uint64_t epoch, std::uint64_t last) {
+    return "a controller of epoch " + std::to_string(epoch) +
+           " answers, and is ignored, because this switch has " + "followed one of epoch " +
+           std::to_string(last) +
+           ": end the old weir-ctrl if two run, or, if the store was lost, restart weir-ctrl with "
+           "--epoch-above " +
+           std::to_string(last);
+}
+
 }  // namespace
 
 const char* name_of(ControllerSession::State state) {
@@ -172,8 +182,11 @@ void ControllerSession::on_heartbeat(Nanos now) {
 void ControllerSession::on_welcome(const Header& header, std::string_view text, Nanos now) {
     if (header.session != sequencer_.session || header.epoch < sequencer_.epoch) {
         ++counters_.foreign;
+        if (header.session == sequencer_.session)
+            ignored_ = ignored_text(header.epoch, sequencer_.epoch);
         return;
     }
+    ignored_.clear();
     auto parsed = wire::parse_welcome(text);
     auto* welcome = std::get_if<wire::Welcome>(&parsed);
     if (welcome == nullptr) {

@@ -76,6 +76,8 @@ class ControllerSession {
     [[nodiscard]] State state() const { return state_; }
     /// Why the controller refuses the switch; empty = it does not.
     [[nodiscard]] const std::string& refusal() const { return refusal_; }
+    /// Why the switch ignores the controller that answers its HELLO; empty = it does not.
+    [[nodiscard]] const std::string& ignored() const { return ignored_; }
     [[nodiscard]] const std::string& cluster() const { return welcome_.cluster; }
     [[nodiscard]] std::uint64_t epoch() const { return sequencer_.epoch; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
@@ -102,6 +104,7 @@ class ControllerSession {
 
     State state_ = State::kConnecting;
     std::string refusal_;
+    std::string ignored_;
     wire::Welcome welcome_;
     wire::Sequencer sequencer_;
     wire::MessageFilter filter_;

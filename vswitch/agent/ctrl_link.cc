@@ -246,9 +246,11 @@ void CtrlLink::note_state() {
     name_once(fault_.text());
     if (!session_.refusal().empty())
         name_once(config_.connect + " refuses this switch: " + session_.refusal());
+    name_once(session_.ignored());
     control_.note_controller({.state = name_of(session_.state()),
                               .refusal = session_.refusal(),
                               .fault = fault_.text(),
+                              .ignored = session_.ignored(),
                               .cluster = session_.cluster(),
                               .epoch = session_.epoch(),
                               .interval = session_.interval(),

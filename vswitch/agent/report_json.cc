@@ -219,6 +219,7 @@ json controller_json(const SwitchReport& report) {
     return {{"state", controller->state},
             {"refusal", controller->refusal},
             {"fault", controller->fault},
+            {"ignored", controller->ignored},
             {"cluster", controller->cluster},
             {"epoch", controller->epoch},
             {"interval", controller->interval},

@@ -151,6 +151,7 @@ struct ControllerReport {
     std::string state;      ///< connecting, refused, welcomed, connected, silent
     std::string refusal{};  ///< the controller's reason
     std::string fault{};    ///< why there is no connection; empty: none is known
+    std::string ignored{};  ///< why the switch ignores the controller that answers; empty: it does not
     std::string cluster{};
     std::uint64_t epoch = 0;
     std::uint64_t interval = 0;

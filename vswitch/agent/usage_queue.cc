@@ -2,8 +2,19 @@
 #include "vswitch/agent/usage_queue.h"
 
 namespace weir {
+namespace {
+
+/// A record that no controller can read would stay at the front of the queue.
+bool is_readable(const wire::Usage& usage) {
+    return usage.began < usage.ended && usage.ended < wire::kUsageMax && usage.promised < wire::kUsageMax &&
+           usage.delivered < wire::kUsageMax;
+}
+
+}  // namespace
 
 void UsageQueue::add(const UsageReport& usage) {
+    if (!is_readable(usage.usage))
+        return give_up(usage);
     if (reports_.size() == kReportsMax) {
         give_up(reports_.front().report);
         reports_.pop_front();

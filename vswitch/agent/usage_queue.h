@@ -27,20 +27,21 @@ class UsageQueue {
     /// Time that a message may stay unanswered before it is sent again.
     static constexpr Nanos kResendAfter = 3 * kNanosPerSec;
 
-    /// In the order of the periods' ends.
+    /// In the order of the periods' ends. One with values that a message cannot have is given up.
     void add(const UsageReport& usage);
     /// Body of the USAGE message that is due: the oldest reports, once the message before is answered or was
     /// sent kResendAfter ago. Reports of vNICs without an id are skipped and, with those that they ended
     /// with, given up. @return empty when nothing is due
     [[nodiscard]] wire::Bytes next_message(const std::map<std::string, std::uint32_t, std::less<>>& ids,
                                            Nanos now);
-    /// The controller has stored all periods that ended at `through` or before.
+    /// The controller has stored all periods that ended at `through` or before, or has refused them for good.
     void on_billed(std::uint64_t through);
     /// In a new session the last message is due at once: the old session's may be lost.
     void resend() { sent_at_ = 0; }
 
     [[nodiscard]] std::size_t waiting() const { return reports_.size(); }
-    /// Reports that were given up: of vNICs without an id, and the oldest when the queue was full.
+    /// Reports that were given up: of vNICs without an id, with impossible values, and the oldest when the
+    /// queue was full.
     struct Unbilled {
         std::uint64_t periods = 0;
         std::uint64_t bytes = 0;  ///< delivered in these periods

@@ -33,6 +33,12 @@ TEST_CASE("a bill that was verified shows whether it was altered") {
     json whole = bill();
     whole["first_altered"] = nullptr;
     CHECK(bill_text(whole, kPipe).find("no line was altered") != std::string::npos);
+    whole["first_line"] = 12;
+    CHECK(bill_text(whole, kPipe).find("of the lines from 12 on, which are there, none was altered") !=
+          std::string::npos);
+    whole["sums_altered"] = true;
+    CHECK(bill_text(whole, kPipe).find("ALTERED: a stored sum is not that of its lines") !=
+          std::string::npos);
     whole["first_altered"] = 3;
     CHECK(bill_text(whole, kPipe).find("ALTERED: line 3 does not match its hash") != std::string::npos);
     whole["billing"] = false;

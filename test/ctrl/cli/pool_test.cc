@@ -40,6 +40,14 @@ TEST_CASE("pools are shown as a tree, children below their parents wherever they
     CHECK(pools_text(kShown, "disk", {}) == text);
 }
 
+TEST_CASE("a change of a pool that is not stored is stated not to last") {
+    CHECK(not_lasting_text({{"lasting", true}}).empty());
+    CHECK(not_lasting_text(json::object()).empty());  // an earlier controller's reply
+    const std::string text = not_lasting_text({{"lasting", false}, {"fault", "database or disk is full"}});
+    CHECK(text.starts_with("NOT LASTING: "));
+    CHECK(text.find("(database or disk is full)") != std::string::npos);
+}
+
 TEST_CASE("answers of another shape are shown as far as they go") {
     const json malformed =
         json::parse(R"([null, [], {"pools": 5}, {"pools": [1, null, {}, {"nodes": {"a": 1}},

@@ -126,6 +126,8 @@ TEST_CASE("the status of a switch says why it has no connection to its controlle
     CHECK(has(switch_text(status, kPipe), "tcp://ctrl:5555: the name does not resolve\n"));
     status["controller"] = {{"state", "connected"}, {"fault", ""}};
     CHECK_FALSE(has(switch_text(status, kPipe), "tcp://"));
+    status["controller"]["ignored"] = "a controller of epoch 5 answers, and is ignored";
+    CHECK(has(switch_text(status, kPipe), "           a controller of epoch 5 answers, and is ignored\n"));
 }
 
 TEST_CASE("color is used on a terminal only") {
@@ -178,6 +180,29 @@ TEST_CASE("the status of a switch says of when the promises are that are in forc
     CHECK_FALSE(has(switch_text(status, {}), "in force"));
     status["controller"]["promises"] = nullptr;
     CHECK_FALSE(has(switch_text(status, {}), "in force"));
+}
+
+TEST_CASE(
+    "the controller's status shows a store and a bill that cannot be written, and periods that were "
+    "refused") {
+    json status = kStatus;
+    status["store"] = {{"failing_since", nullptr}, {"fault", ""}, {"refused_writes", 9}, {"audit_lost", 0}};
+    status["bill"] = status["store"];
+    status["periods"] = {{"stored", 5}, {"refused_future", 0}};
+    CHECK_FALSE(has(controller_text(status, {}), "failing"));
+    CHECK_FALSE(has(controller_text(status, {}), "billing periods"));
+    status["store"]["failing_since"] = 1'795'257'000;
+    status["store"]["fault"] = "store /s: database or disk is full";
+    status["store"]["audit_lost"] = 3;
+    status["bill"]["failing_since"] = 0;
+    status["periods"] = {{"refused_future", 2}, {"clipped", 1}};
+    const std::string text = controller_text(status, {});
+    INFO(text);
+    CHECK(has(text, "store failing since 2026-11-21 "));
+    CHECK(has(text, ": store /s: database or disk is full; 9 writes refused; tried again every interval\n"));
+    CHECK(has(text, "bill failing since 1970-01-01 00:00:00Z"));
+    CHECK(has(text, "audit: 3 entries were lost"));
+    CHECK(has(text, "billing periods: 2 beyond the controller's clock, 1 clipped because they overlapped\n"));
 }
 
 TEST_CASE("a status of another version's controller is shown as far as it goes") {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/removed_vnics.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
@@ -17,6 +18,8 @@ using test::kInterval;
 namespace {
 
 constexpr Nanos kTick = 10'000'000;
+// After all periods that the tests bill.
+constexpr std::int64_t kUnixTime = 1'795'260'000;
 constexpr std::uint64_t kNone = wire::kNoStatement;
 
 const char* const kTwoHosts =
@@ -75,7 +78,7 @@ struct LossyLines {
 
     LossyLines() { restart(); }
     void restart() {
-        controller = std::make_unique<Controller>(config, solver, store, 1'000);
+        controller = std::make_unique<Controller>(config, solver, store, kUnixTime);
         next_tick = now + kInterval;
     }
     bool lost() { return random() % 100 < loss_percent; }
@@ -110,7 +113,7 @@ struct LossyLines {
             if (!controller)
                 continue;
             if (now >= next_tick) {
-                controller->tick(now, 1'000);
+                controller->tick(now, kUnixTime);
                 next_tick += kInterval;
             } else if (controller->early_solve_due()) {
                 controller->solve_early(now);
@@ -408,13 +411,13 @@ TEST_CASE(
     world.loss_percent = 0;
     world.run(20 * kInterval);
     std::uint64_t billed = 0;
-    for (const BillSum& sum : world.store.bill().sum({})) {
+    for (const BillSum& sum : world.store.bill().reader().sum({})) {
         CHECK(sum.periods == 60);
         billed += sum.delivered;
     }
     CHECK(billed == delivered);
     CHECK(world.h1.link->usage().waiting() == 0);
-    CHECK_FALSE(world.store.bill().first_altered());
+    CHECK_FALSE(world.store.bill().reader().check().first_altered);
 }
 
 TEST_CASE("without prices nothing is billed, and periods are acknowledged") {
@@ -424,7 +427,7 @@ TEST_CASE("without prices nothing is billed, and periods are acknowledged") {
     world.h1.link->add_usage({"unknown", {.began = 1, .ended = 2, .delivered = 1}});
     world.run(kInterval);
     CHECK(world.h1.link->usage().waiting() == 0);
-    CHECK(world.store.bill().lines() == 0);
+    CHECK(world.store.bill().reader().chain().lines == 0);
 }
 
 TEST_CASE("periods of another host's vNICs are not billed") {
@@ -434,7 +437,7 @@ TEST_CASE("periods of another host's vNICs are not billed") {
     world.h1.link->add_usage(
         {"b1", {.guarantee = GuaranteeKind::kStrict, .began = 1, .ended = 2, .delivered = 1}});
     world.run(kInterval);
-    CHECK(world.store.bill().lines() == 0);
+    CHECK(world.store.bill().reader().chain().lines == 0);
     CHECK(world.h1.link->usage().waiting() == 0);
 }
 
@@ -460,4 +463,69 @@ TEST_CASE("windows and reservations in them reach their host, and end when the c
     world.run(6 * kInterval);
     CHECK(world.h1.link->windows().tokens.empty());
     CHECK(world.h1.link->windows().reservations.empty());
+}
+
+TEST_CASE(
+    "a controller whose epoch is lower is ignored, with the reason in words, until one with a higher comes",
+    "[link]") {
+    LossyLines world;
+    world.run(2 * kInterval);
+    ControllerSession& link = *world.h1.link;
+    CHECK(link.ignored().empty());
+    const std::uint64_t epoch = link.epoch();
+    // The store was lost, and the clock of its time was ahead.
+    Store lost(":memory:");
+    world.controller = std::make_unique<Controller>(world.config, world.solver, lost, kUnixTime - 1'000);
+    world.run(6 * kInterval);
+    CHECK(link.epoch() == epoch);
+    CHECK(link.state() == State::kSilent);
+    CHECK(link.ignored().find("restart weir-ctrl with --epoch-above " + std::to_string(epoch)) !=
+          std::string::npos);
+    Store above(":memory:", {.epoch_above = epoch});
+    world.controller = std::make_unique<Controller>(world.config, world.solver, above, kUnixTime - 1'000);
+    world.run(3 * kInterval);
+    CHECK(link.epoch() == epoch + 1);
+    CHECK(link.state() == State::kConnected);
+    CHECK(link.ignored().empty());
+    world.controller.reset();
+}
+
+TEST_CASE("the last periods of a vNIC that was removed from the cluster file are billed to its tenant",
+          "[link]") {
+    LossyLines world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(3 * kInterval);
+    world.controller.reset();
+    const ClusterConfig before = world.config;
+    world.config.tenants[0].vnics[0].name = "a9";
+    world.store.save_removed_vnics(removed_vnics({}, before, world.config, kUnixTime));
+    const std::uint64_t removed = kUnixTime * kNanosPerSec;
+    world.h1.link->add_usage({"a1", {.began = removed - kNanosPerSec, .ended = removed, .delivered = 1'000}});
+    world.h1.link->add_usage(  // of the time afterwards, when it is no tenant's vNIC
+        {"a1", {.began = removed, .ended = removed + kNanosPerSec, .delivered = 1'000}});
+    world.restart();
+    world.run(6 * kInterval);
+    const auto sums = world.store.bill().reader().sum({});
+    REQUIRE(sums.size() == 1);
+    CHECK(sums[0].vnic == "a1");
+    CHECK(sums[0].tenant == "A");
+    CHECK(sums[0].periods == 1);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK(world.h1.link->usage().unbilled().periods == 0);
+}
+
+TEST_CASE("a vNIC that is back in the cluster file, or was removed a month ago, is no removed one",
+          "[link]") {
+    const auto cluster = [](std::vector<std::string> names) {
+        ClusterConfig config;
+        config.tenants.emplace_back().name = "A";
+        for (std::string& name : names)
+            config.tenants[0].vnics.emplace_back().name = std::move(name);
+        return config;
+    };
+    const auto first = removed_vnics({}, cluster({"a", "b", "c"}), cluster({"a"}), 1'000);
+    CHECK(first == std::vector<RemovedVnic>{{"b", "A", 0, 1'000}, {"c", "A", 0, 1'000}});
+    CHECK(removed_vnics(first, cluster({"a"}), cluster({"a", "c"}), 2'000) ==
+          std::vector<RemovedVnic>{{"b", "A", 0, 1'000}});
+    CHECK(removed_vnics(first, cluster({"a"}), cluster({"a"}), 1'000 + kRemovedKept).empty());
 }

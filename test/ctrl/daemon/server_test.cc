@@ -221,6 +221,41 @@ TEST_CASE("a command gets its data, a wrong one the path of its fault") {
     CHECK(ask("{")["ok"] == false);
 }
 
+TEST_CASE("a command that takes long is answered later, and others meanwhile") {
+    Cell cell(false);
+    zmq::context_t context;
+    zmq::socket_t slow(context, zmq::socket_type::req);
+    zmq::socket_t quick(context, zmq::socket_type::req);
+    for (zmq::socket_t* socket : {&slow, &quick}) {
+        socket->set(zmq::sockopt::linger, 0);
+        socket->connect("ipc://" + cell.config.control_socket);
+    }
+    std::uint64_t ticket = 0;
+    const auto turn = [&] {
+        cell.server->serve(5ms, {[](const Peer&, auto, auto) {},
+                                 [&](std::string_view request) {
+                                     CHECK(cell.server->command_origin().peer.starts_with("uid "));
+                                     if (request != "slow")
+                                         return std::string("at once");
+                                     ticket = cell.server->command_origin().ticket;
+                                     return std::string();
+                                 }});
+    };
+    const auto receive = [&](zmq::socket_t& socket) {
+        zmq::message_t reply;
+        REQUIRE(
+            testing::until([&] { return socket.recv(reply, zmq::recv_flags::dontwait).has_value(); }, turn));
+        return reply.to_string();
+    };
+    slow.send(zmq::buffer("slow", 4), zmq::send_flags::none);
+    REQUIRE(testing::until([&] { return ticket != 0; }, turn));
+    quick.send(zmq::buffer("quick", 5), zmq::send_flags::none);
+    CHECK(receive(quick) == "at once");
+    cell.server->reply({ticket, "later"});
+    CHECK(receive(slow) == "later");
+    cell.server->reply({ticket, "twice"});  // no peer waits for it
+}
+
 TEST_CASE("the loop solves once an interval and stops when asked") {
     struct Counting final : Solver {
         std::atomic<int> solved{0};

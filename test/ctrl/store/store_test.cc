@@ -2,10 +2,12 @@
 #include "ctrl/store/store.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "common/error.h"
@@ -17,9 +19,25 @@ using namespace weir;
 
 namespace {
 
-std::string why_not(const std::string& path) {
+std::uint64_t synced = 0;  // calls of SQLite to make the disk durable
+
+}  // namespace
+
+// In place of the C library's, which SQLite calls.
+extern "C" int fsync(int file) {
+    ++synced;
+    return static_cast<int>(syscall(SYS_fsync, file));
+}
+extern "C" int fdatasync(int file) {
+    ++synced;
+    return static_cast<int>(syscall(SYS_fdatasync, file));
+}
+
+namespace {
+
+std::string why_not(const std::string& path, const StoreTerms& terms = {}) {
     try {
-        Store store(path);
+        Store store(path, terms);
     } catch (const HostError& error) {
         return error.what();
     }
@@ -27,7 +45,7 @@ std::string why_not(const std::string& path) {
 }
 
 StoredAllocation allocation(std::uint32_t interval) {
-    return {5, interval, {{.flow = {1, 2}, .rate = {interval, 7, wire::kNoStatement}}}};
+    return {5, interval, {{.flow = {1, 2}, .rate = {interval, 7, wire::kNoStatement}}}, interval};
 }
 
 constexpr std::uint32_t kStoredHosts = 20;
@@ -41,8 +59,9 @@ constexpr std::uint32_t kStoredHosts = 20;
         std::map<std::string, StoredAllocation> by_host;
         for (std::uint32_t host = 0; host < kStoredHosts; ++host)
             by_host["h" + std::to_string(host)] = allocation(interval);
-        store.save_allocations(by_host);
-        store.audit("interval", std::to_string(interval), interval);
+        store.write(
+            {.allocations = by_host,
+             .audit = {{.unix_time = interval, .kind = "interval", .text = std::to_string(interval)}}});
         if (write(pipe, &interval, sizeof interval) != sizeof interval)
             _exit(1);
     }
@@ -80,8 +99,9 @@ TEST_CASE("pool settings are stored, and only the last ones") {
     {
         Store store(folder.file("ctrl.db"));
         CHECK(store.pool_settings().empty());
-        store.save_pool_settings(std::vector<PoolSetting>{{"disk", "web", false, "shares", 1, 2}});
-        store.save_pool_settings(settings);
+        store.write({.pool_settings = std::vector<PoolSetting>{{"disk", "web", false, "shares", 1, 2}}});
+        store.write({.pool_settings = settings});
+        store.write({});
     }
     CHECK(Store(folder.file("ctrl.db")).pool_settings() == settings);
 }
@@ -109,8 +129,8 @@ TEST_CASE("measured use comes back as it was, and damaged histograms are left ou
     use.add(1, 86'400);
     {
         Store store(file);
-        store.save_measured_use({{"a", use}, {"b", {}}});
-        store.save_measured_use({{"a", use}});
+        store.write({.use = {{"a", use}, {"b", {}}}});
+        store.write({.use = {{"a", use}}});
         CHECK(store.measured_use().at("a").bins() == use.bins());
         CHECK(store.measured_use().size() == 2);
     }
@@ -122,21 +142,24 @@ TEST_CASE("last allocations come back; a host without any is removed") {
     const test::TempFolder folder;
     {
         Store store(folder.file("ctrl.db"));
-        store.save_allocations({{"h1", allocation(3)}, {"h2", allocation(3)}});
-        store.save_allocations({{"h1", allocation(4)}, {"h2", {}}});
+        store.write({.allocations = {{"h1", allocation(3)}, {"h2", allocation(3)}}});
+        store.write({.allocations = {{"h1", allocation(4)}, {"h2", {}}}});
     }
     const auto read = Store(folder.file("ctrl.db")).allocations();
     REQUIRE(read.size() == 1);
     CHECK(read.at("h1").epoch == 5);
     CHECK(read.at("h1").interval == 4);
     CHECK(read.at("h1").flows == allocation(4).flows);
+    CHECK(read.at("h1").is_usable(4 + StoredAllocation::kAgeMax - 1));
+    CHECK_FALSE(read.at("h1").is_usable(4 + StoredAllocation::kAgeMax));
+    CHECK_FALSE(read.at("h1").is_usable(3));  // the clock went back: how old they are is not known
 }
 
 TEST_CASE("the audit trail returns the last entries in their order") {
     const test::TempFolder folder;
     Store store(folder.file("ctrl.db"));
     for (int i = 0; i < 5; ++i)
-        store.audit("welcome", "h" + std::to_string(i), i);
+        store.write({.audit = {{.unix_time = i, .kind = "welcome", .text = "h" + std::to_string(i)}}});
     const auto tail = store.audit_tail(2);
     REQUIRE(tail.size() == 2);
     CHECK(tail[0].text == "h3");
@@ -151,6 +174,103 @@ TEST_CASE("the error of a store that cannot be opened names the cause and the re
     CHECK(why_not(folder.file("noise.db")).find("not a weir-ctrl store") != std::string::npos);
     const Store first(folder.file("ctrl.db"));
     CHECK(why_not(folder.file("ctrl.db")).find("another weir-ctrl uses it") != std::string::npos);
+}
+
+TEST_CASE("new ids are stored together: 24,000 of them with one sync of the disk") {
+    const test::TempFolder folder;
+    Store store(folder.file("ctrl.db"));
+    std::vector<std::string> texts;
+    for (int i = 0; i < 24'000; ++i)
+        texts.push_back("v" + std::to_string(i));
+    std::vector<Store::Name> names;
+    for (const std::string& text : texts)
+        names.emplace_back("vnic", text);
+    const std::uint64_t before = synced;
+    store.add_endpoints(names);
+    CHECK(synced - before <= 4);  // the log, and what a checkpoint may add
+    const std::uint32_t id = store.endpoint_id("vnic", "v23999");
+    CHECK(id != store.endpoint_id("vnic", "v0"));
+    CHECK(synced - before <= 4);
+    store.add_endpoints(names);
+    CHECK(store.endpoint_id("vnic", "v23999") == id);
+}
+
+TEST_CASE("an epoch begins above the one that an operator names, and no lower afterwards") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    CHECK(Store(file, {.epoch_above = 5'000}).begin_epoch(1'000) == 5'001);
+    CHECK(Store(file).begin_epoch(1'000) == 5'002);
+    CHECK(Store(file, {.epoch_above = 5'000}).begin_epoch(1'000) == 5'003);
+}
+
+TEST_CASE("a store is of one cluster; another one is refused, and a cluster may be renamed") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    CHECK(why_not(file, {.cluster = "blue"}).empty());
+    CHECK(why_not(file, {.cluster = "blue"}).empty());
+    const std::string why = why_not(file, {.cluster = "red"});
+    CHECK(why.find("is of the cluster \"blue\"") != std::string::npos);
+    CHECK(why.find("--renamed-from blue") != std::string::npos);
+    CHECK_FALSE(why_not(file, {.cluster = "red", .renamed_from = "green"}).empty());
+    CHECK(why_not(file, {.cluster = "red", .renamed_from = "blue"}).empty());
+    CHECK(why_not(file, {.cluster = "red"}).empty());
+}
+
+TEST_CASE("a store of a later version and a damaged one are refused, with the way out") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    {
+        Store store(file);
+        std::vector<PoolSetting> many(2'000, {"disk", "a pool of some length", false, "limit", 1, 2});
+        for (std::size_t i = 0; i < many.size(); ++i)
+            many[i].name += std::to_string(i);
+        store.write({.pool_settings = many});
+    }
+    std::filesystem::copy_file(file, folder.file("late.db"));
+    Database(folder.file("late.db")).run("PRAGMA user_version = 99");
+    CHECK(why_not(folder.file("late.db")).find("version 99") != std::string::npos);
+    {  // in the middle of the file, where opening alone reads nothing
+        std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
+        damage.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file) / 2));
+        damage << std::string(8192, 'x');
+    }
+    const std::string why = why_not(file);
+    INFO(why);
+    CHECK(why.find("damaged") != std::string::npos);
+    CHECK(why.find("--epoch-above") != std::string::npos);
+}
+
+TEST_CASE("a store of version 1 is read on; the age of its rates is not known") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    std::uint32_t id = 0;
+    {
+        Store store(file);
+        id = store.endpoint_id("vnic", "web");
+        store.begin_epoch(700);
+        store.write({.allocations = {{"h1", allocation(4)}}});
+    }
+    Database(file).run(
+        "DROP TABLE facts; DROP TABLE removed_vnics; ALTER TABLE allocations DROP COLUMN at; PRAGMA "
+        "user_version = 1;");
+    Store store(file, {.cluster = "blue"});
+    CHECK(store.endpoint_id("vnic", "web") == id);
+    CHECK(store.last_epoch() == 700);
+    CHECK(store.allocations().at("h1").flows == allocation(4).flows);
+    CHECK_FALSE(store.allocations().at("h1").is_usable(1'000));
+}
+
+TEST_CASE("the audit trail is trimmed while it is written") {
+    const test::TempFolder folder;
+    Store store(folder.file("ctrl.db"));
+    store.write({.audit = {{.unix_time = 1, .kind = "pool", .text = "an operator's change"}}});
+    StoreChanges many;
+    many.audit.resize(50'000, {.unix_time = 1, .kind = "refused", .text = "x"});
+    for (int i = 0; i < 3; ++i)
+        store.write(many);
+    const auto kept = store.audit_tail(200'000);
+    CHECK(kept.size() == Store::kAuditMax + 1);  // the flood of faults has not removed the change
+    CHECK(kept.front().text == "an operator's change");
 }
 
 TEST_CASE("killed at any moment, the store has all that was committed, and no half of a transaction") {

@@ -44,7 +44,7 @@ class BilledTrafficTest(ControllerCase):
         with self.assertRaises(Refused):
             controller.ctl("bill", "--from", "2026-01-02", "--to", "2026-01-01")
         controller.kill()
-        ends = [ended // 1_000_000_000 for ended, in controller.stored("SELECT ended FROM bill ORDER BY number")]
+        ends = [ended // 1_000_000_000 for ended, in controller.billed("SELECT ended FROM bill ORDER BY number")]
         self.assertEqual(len(ends), len(set(ends)))
 
 

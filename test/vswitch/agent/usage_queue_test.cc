@@ -55,3 +55,16 @@ TEST_CASE("reports that a full queue loses are counted") {
     CHECK(queue.unbilled().periods == 3);
     CHECK(queue.unbilled().bytes == 15);
 }
+
+TEST_CASE("a period that no controller can read is given up at once, and does not block the others") {
+    UsageQueue queue;
+    queue.add({.vnic = "known", .usage = {.began = 5, .ended = 5, .delivered = 40}});
+    queue.add({.vnic = "known", .usage = {.began = 5, .ended = wire::kUsageMax, .delivered = 2}});
+    queue.add(report("known", 10, 100));
+    CHECK(queue.waiting() == 1);
+    CHECK(queue.unbilled().periods == 2);
+    CHECK(queue.unbilled().bytes == 42);
+    CHECK(queue.next_message(kIds, kNanosPerSec).size() == wire::kUsageBytes);
+    queue.on_billed(10);
+    CHECK(queue.waiting() == 0);
+}

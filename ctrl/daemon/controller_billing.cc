@@ -1,0 +1,62 @@
+// controller_billing.cc - USAGE in, BILLED out; vNICs that were removed from the cluster file.
+#include <algorithm>
+
+#include "common/wire/records.h"
+#include "ctrl/daemon/controller.h"
+
+namespace weir {
+namespace {
+
+/// Whether the switch has the vNIC, which is refused because no cluster file has it.
+bool is_refused(const Session& session, const std::string& vnic) {
+    return std::ranges::any_of(session.refused_vnics,
+                               [&vnic](const std::string& each) { return each.starts_with(vnic + ": "); });
+}
+
+}  // namespace
+
+void Controller::restore_removed_vnics() {
+    std::map<std::uint32_t, RemovedVnic> by_id;
+    for (RemovedVnic& vnic : store_.removed_vnics())
+        if (cluster_.find_vnic(vnic.name) == nullptr)
+            by_id.emplace(store_.endpoint_id("vnic", vnic.name), std::move(vnic));
+    usage_desk_.set_removed(std::move(by_id));
+}
+
+/// Gives their ids to a switch that still has them, so that it sends their last periods. Without a host they
+/// are no peers of any vNIC.
+void Controller::add_removed_vnics(const Session& session, wire::Tables& tables) const {
+    for (const auto& [id, vnic] : usage_desk_.removed())
+        if (is_refused(session, vnic.name))
+            tables.endpoints.push_back({.id = id, .kind = wire::Endpoint::Kind::kVnic, .name = vnic.name});
+}
+
+void Controller::on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now) {
+    std::vector<wire::Usage> periods;
+    counters_.refused_records += wire::decode(body, periods);
+    const Nanos since = ticked_at_ == kNever || now < ticked_at_ ? 0 : now - ticked_at_;
+    usage_desk_.on_usage(
+        {.host = session.host,
+         .session = session.number,
+         .since = session.since,
+         .has_removed = [&session](const std::string& vnic) { return is_refused(session, vnic); }},
+        periods, unix_time_ * static_cast<std::int64_t>(kNanosPerSec) + static_cast<std::int64_t>(since));
+}
+
+void Controller::send_billed() {
+    for (const UsageDesk::Billed& billed : usage_desk_.take_billed()) {
+        Session* const session = sessions_.of_host(billed.host);
+        if (session == nullptr || session->number != billed.session)
+            continue;  // the switch sends the periods again in its new session
+        wire::Header header = session->sequencer.next(wire::Type::kBilled, interval_);
+        header.count = 1;
+        send(session->route, header, wire::encode_billed(billed.through));
+    }
+}
+
+std::vector<Outgoing> Controller::take_outgoing() {
+    send_billed();
+    return std::exchange(outgoing_, {});
+}
+
+}  // namespace weir

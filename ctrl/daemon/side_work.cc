@@ -1,0 +1,50 @@
+// side_work.cc - the thread, which starts with the first job.
+#include "ctrl/daemon/side_work.h"
+
+#include <utility>
+
+namespace weir {
+
+SideWork::~SideWork() {
+    if (!thread_.joinable())
+        return;
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+}
+
+bool SideWork::add(std::uint64_t ticket, Job job) {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= kJobsMax)
+        return false;
+    jobs_.emplace_back(ticket, std::move(job));
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { run(); });
+    wake_.notify_one();
+    return true;
+}
+
+std::vector<SideWork::Reply> SideWork::take_replies() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(replies_, {});
+}
+
+void SideWork::run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
+        if (stop_)
+            return;
+        const auto [ticket, job] = std::move(jobs_.front());
+        jobs_.pop_front();
+        lock.unlock();
+        std::string text = job(stop_);
+        lock.lock();
+        replies_.push_back({ticket, std::move(text)});
+    }
+}
+
+}  // namespace weir

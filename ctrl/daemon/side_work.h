@@ -1,0 +1,52 @@
+// side_work.h - commands that take long, on a thread of their own beside the controller's loop.
+// Threads: one caller, and its own.
+//
+// A job makes the reply to one command: the sums of a bill, its check, a backup. Jobs run one after the
+// other; a few wait, further ones are refused.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weir {
+
+class SideWork {
+  public:
+    static constexpr std::size_t kJobsMax = 4;
+
+    /// Makes a reply; ends early, with any text, once `stop` is set. Never throws.
+    using Job = std::function<std::string(const std::atomic<bool>& stop)>;
+    struct Reply {
+        std::uint64_t ticket = 0;
+        std::string text{};
+    };
+
+    SideWork() = default;
+    /// Stops the job that runs; those that wait get no reply.
+    ~SideWork();
+    SideWork(const SideWork&) = delete;
+    SideWork& operator=(const SideWork&) = delete;
+
+    /// @return false: too many wait
+    [[nodiscard]] bool add(std::uint64_t ticket, Job job);
+    [[nodiscard]] std::vector<Reply> take_replies();
+
+  private:
+    void run();
+
+    std::atomic<bool> stop_{false};
+    std::mutex mutex_;  // of all below
+    std::condition_variable wake_;
+    std::deque<std::pair<std::uint64_t, Job>> jobs_;
+    std::vector<Reply> replies_;
+    std::thread thread_;
+};
+
+}  // namespace weir

@@ -1,0 +1,172 @@
+// usage_desk.cc - which periods count, with whose promise, and how far a message is acknowledged.
+#include "ctrl/daemon/usage_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/units.h"
+
+namespace weir {
+namespace {
+
+constexpr double kNanosOfSecond = 1e9;
+
+bool is_impossible(const wire::Usage& period) {
+    const double seconds = static_cast<double>(period.ended - period.began) / kNanosOfSecond;
+    return static_cast<double>(period.delivered) > UsageDesk::kBytesPerSecondMax * seconds ||
+           static_cast<double>(period.promised) > UsageDesk::kBytesPerSecondMax;
+}
+
+}  // namespace
+
+UsageDesk::UsageDesk(const Cluster& cluster, BillWriter& bill, billing::UseTable& use, Note note)
+    : cluster_(cluster), bill_(bill), use_(use), note_(std::move(note)) {
+    (void)bill_.take_outcomes();  // of an earlier controller of this process, whose keys were others
+}
+
+/// The host that has the vNIC, or had it when the period began: its last periods come after it has left.
+bool UsageDesk::may_report(HostIndex host, const ClusterEnd& end, const wire::Usage& period,
+                           std::int64_t now) {
+    Origin& origin = origins_[end.id];
+    if (end.host == host) {
+        if (origin.host != host)
+            origin = {.host = host, .host_before = origin.host, .changed = now};
+        return true;
+    }
+    return origin.host == host ||
+           (origin.host_before == host && static_cast<std::int64_t>(period.began) < origin.changed);
+}
+
+std::optional<UsageDesk::Payer> UsageDesk::payer_of(const Sender& sender, const wire::Usage& period,
+                                                    std::int64_t now) {
+    if (const auto removed = removed_.find(period.vnic); removed != removed_.end()) {
+        const RemovedVnic& vnic = removed->second;
+        const bool is_before = static_cast<std::int64_t>(period.began) <
+                               vnic.unix_time * static_cast<std::int64_t>(kNanosPerSec);
+        if (!is_before || !sender.has_removed || !sender.has_removed(vnic.name))
+            return std::nullopt;
+        return Payer{&vnic.name, &vnic.tenant, vnic.reservation_bps};
+    }
+    const ClusterEnd* const end = cluster_.find_end(period.vnic);
+    if (end == nullptr || end->is_appliance || !may_report(sender.host, *end, period, now))
+        return std::nullopt;
+    const TenantConfig& tenant = cluster_.config().tenants[end->tenant];
+    const TenantVnicConfig& vnic = tenant.vnics[end->index];
+    return Payer{&vnic.name, &tenant.name, vnic.reservation_bps};
+}
+
+/// The controller's own promise counts. A dynamic guarantee is the switch's alone: its size and time are in
+/// no cluster file.
+std::uint64_t UsageDesk::promise_of(const std::string& host, const Payer& payer, const wire::Usage& period) {
+    if (period.guarantee == GuaranteeKind::kDynamic)
+        return period.promised;
+    const std::uint64_t own =
+        period.guarantee == GuaranteeKind::kStrict ? payer.reservation_bps / kBitsPerByte : 0;
+    if (own != period.promised) {
+        ++counters_.promises;
+        note_("promise", "vNIC " + *payer.vnic + " of host " + host + " reports a guarantee of " +
+                             std::to_string(period.promised * kBitsPerByte) +
+                             " bit/s, the cluster file has " + std::to_string(own * kBitsPerByte) +
+                             ", which is billed; give both files the same reservation");
+    }
+    return own;
+}
+
+void UsageDesk::on_usage(const Sender& sender, std::span<const wire::Usage> periods, std::int64_t now) {
+    if (in_flight_.contains(sender.host)) {  // its switch sent the message again before it was stored
+        ++counters_.deferred;
+        return;
+    }
+    const ClusterConfig& config = cluster_.config();
+    const std::string& host = config.hosts[sender.host].name;
+    Billed billed{.host = sender.host, .session = sender.session};
+    std::uint64_t first = UINT64_MAX;
+    std::uint64_t early = UINT64_MAX;
+    Refused refused;
+    BillWriter::Periods accepted;
+    for (const wire::Usage& period : periods) {
+        first = std::min(first, period.ended);
+        billed.through = std::max(billed.through, period.ended);
+        const std::int64_t ahead = static_cast<std::int64_t>(period.ended) - now;
+        const std::optional<Payer> payer = ahead > kEarlyMax ? std::nullopt : payer_of(sender, period, now);
+        if (ahead > kEarlyMax) {
+            ++refused.future;
+        } else if (is_impossible(period)) {
+            ++refused.impossible;
+        } else if (!payer) {
+            ++refused.foreign;
+        } else if (ahead > kAheadMax) {
+            ++counters_.early;
+            early = std::min(early, period.ended);
+        } else {
+            accepted.records.push_back({.vnic = *payer->vnic,
+                                        .tenant = *payer->tenant,
+                                        .guarantee_kind = period.guarantee,
+                                        .began = static_cast<std::int64_t>(period.began),
+                                        .ended = static_cast<std::int64_t>(period.ended),
+                                        .promised = promise_of(host, *payer, period),
+                                        .delivered = period.delivered});
+        }
+    }
+    note_refused(host, refused);
+    billed.through = std::min(billed.through, early - 1);
+    for (const billing::Record& record : accepted.records)
+        use_.add(record, sender.since);
+    if (billed.through < first)  // nothing is stored or refused: the switch waits before it sends again
+        return;
+    if (!config.prices || accepted.records.empty()) {
+        billed_.push_back(billed);
+        return;
+    }
+    accepted.key = ++last_key_;
+    waiting_.emplace(last_key_, billed);
+    in_flight_.emplace(sender.host, last_key_);
+    if (!bill_.post(std::move(accepted), *config.prices, now / static_cast<std::int64_t>(kNanosPerSec))) {
+        ++counters_.deferred;
+        waiting_.erase(last_key_);
+        in_flight_.erase(sender.host);
+    }
+}
+
+void UsageDesk::note_refused(const std::string& host, const Refused& refused) {
+    counters_.future += refused.future;
+    counters_.foreign += refused.foreign;
+    counters_.impossible += refused.impossible;
+    if (refused.future != 0)
+        note_("refused",
+              "billing periods of host " + host + " that end more than " +
+                  std::to_string(kEarlyMax / static_cast<std::int64_t>(kNanosPerSec)) +
+                  " s after the controller's clock; set the host's clock, and restart its weir-switch, "
+                  "which reads it at its start");
+    if (refused.foreign != 0)
+        note_("refused", "billing periods of host " + host + " for vNICs that it does not have");
+    if (refused.impossible != 0)
+        note_("refused", "billing periods of host " + host + " with more than 1 Tbit/s");
+}
+
+std::vector<UsageDesk::Billed> UsageDesk::take_billed() {
+    for (const BillWriter::Outcome& outcome : bill_.take_outcomes())
+        on_outcome(outcome);
+    return std::exchange(billed_, {});
+}
+
+/// Without an answer the switch sends the periods again, so nothing is lost while the bill cannot be written.
+void UsageDesk::on_outcome(const BillWriter::Outcome& outcome) {
+    const auto found = waiting_.find(outcome.key);
+    if (found == waiting_.end())
+        return;
+    const Billed billed = found->second;
+    waiting_.erase(found);
+    in_flight_.erase(billed.host);
+    if (!outcome.is_stored)
+        return;
+    counters_.stored += outcome.appended.added;
+    counters_.repeated += outcome.appended.repeated;
+    counters_.clipped += outcome.appended.clipped;
+    if (outcome.appended.clipped != 0)
+        note_("clipped", "billing periods of host " + cluster_.config().hosts[billed.host].name +
+                             " that overlap others of the same vNIC; the part that is new is on the bill");
+    billed_.push_back(billed);
+}
+
+}  // namespace weir

@@ -1,0 +1,151 @@
+// usage_desk_test.cc - which billing periods are stored, and how far a message is acknowledged.
+#include "ctrl/daemon/usage_desk.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ctrl/placement/cluster_plan.h"
+#include "test/support/catch.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr std::int64_t kDeskSecond = 1'000'000'000;
+constexpr std::int64_t kNoon = 1'795'262'400 * kDeskSecond;
+constexpr std::uint64_t kMegabit = 125'000;  // bytes per second
+
+const char* const kBilledHosts =
+    R"({"name": "test", "prices": {"p0": 1, "link": "1Gbit"},
+    "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]},
+    "tenants": [{"name": "A", "vnics": [{"name": "a1", "reservation": "100Mbit"}, {"name": "a2"}]}]})";
+
+struct Desk {
+    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kBilledHosts, placement_faults));
+    std::uint32_t ids = 0;
+    Cluster cluster{config, [this](std::string_view, std::string_view) { return ++ids; }};
+    BillWriter bill{BillStore::kMemory};
+    billing::UseTable use;
+    std::vector<std::string> notes;
+    UsageDesk desk{cluster, bill, use,
+                   [this](const char*, const std::string& text) { notes.push_back(text); }};
+
+    Desk() {
+        bill.open();
+        cluster.place_vnic(id("a1"), 0, "", 0);
+    }
+    std::uint32_t id(const char* name) const { return cluster.find_vnic(name)->id; }
+    /// A second of a1 that ended so long after noon, with 100 Mbit.
+    wire::Usage period(std::int64_t ended_ns) const {
+        return {.vnic = id("a1"),
+                .guarantee = GuaranteeKind::kStrict,
+                .began = static_cast<std::uint64_t>(kNoon + ended_ns - kDeskSecond),
+                .ended = static_cast<std::uint64_t>(kNoon + ended_ns),
+                .promised = 100 * kMegabit,
+                .delivered = 100 * kMegabit};
+    }
+    /// @return ns after noon up to which the message was acknowledged; nothing: it was not
+    std::optional<std::int64_t> send(const std::vector<wire::Usage>& periods, std::int64_t now_ns = 0,
+                                     HostIndex host = 0) {
+        desk.on_usage({.host = host, .session = 5, .since = 0}, periods, kNoon + now_ns);
+        const auto billed = desk.take_billed();
+        REQUIRE(billed.size() <= 1);
+        if (billed.empty())
+            return std::nullopt;
+        CHECK(billed[0].session == 5);
+        CHECK(billed[0].host == host);
+        return static_cast<std::int64_t>(billed[0].through) - kNoon;
+    }
+    std::vector<BillSum> sums() { return bill.reader().sum({}); }
+    std::int64_t lines() { return bill.reader().chain().lines; }
+};
+
+using Through = std::optional<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE(
+    "a period that ends a little later than the controller's clock waits for its time; much later is "
+    "refused") {
+    Desk world;
+    const wire::Usage early = world.period(180 * kDeskSecond);
+    CHECK(world.send({world.period(-kDeskSecond), world.period(2 * kDeskSecond), early}) ==
+          Through(180 * kDeskSecond - 1));
+    CHECK(world.lines() == 2);
+    CHECK(world.send({early}, 3 * kDeskSecond) == Through());  // nothing of it is stored: the switch waits
+    CHECK(world.send({early}, 175 * kDeskSecond) == Through(180 * kDeskSecond));
+    CHECK(world.lines() == 3);
+    CHECK(world.desk.counters().early == 2);
+
+    // A year ahead: refused for good, so that it does not end the bill and does not block the queue.
+    const std::int64_t year = 365 * 86'400 * kDeskSecond;
+    CHECK(world.send({world.period(year)}, 200 * kDeskSecond) == Through(year));
+    CHECK(world.desk.counters().future == 1);
+    CHECK(world.notes.back().find("set the host's clock") != std::string::npos);
+    CHECK(world.send({world.period(190 * kDeskSecond)}, 200 * kDeskSecond) == Through(190 * kDeskSecond));
+    CHECK(world.lines() == 4);
+}
+
+TEST_CASE("the promise on the bill is the controller's own, and a switch that states another one is named") {
+    Desk world;
+    wire::Usage lie = world.period(-2 * kDeskSecond);
+    lie.promised = 900 * kMegabit;
+    world.send({lie, world.period(-kDeskSecond)});
+    REQUIRE(world.sums().size() == 1);
+    CHECK(world.sums()[0].promised == 2.0 * 100 * kMegabit);
+    CHECK(world.desk.counters().promises == 1);
+    REQUIRE(world.notes.size() == 1);
+    CHECK(world.notes[0].find("reports a guarantee of 900000000 bit/s, the cluster file has 100000000") !=
+          std::string::npos);
+    // What is fair has no promise; a dynamic guarantee is the switch's alone.
+    lie.guarantee = GuaranteeKind::kFairness;
+    lie.began = lie.ended;
+    lie.ended += kDeskSecond / 2;
+    wire::Usage dynamic = lie;
+    dynamic.guarantee = GuaranteeKind::kDynamic;
+    dynamic.began = lie.ended;
+    dynamic.ended = lie.ended + kDeskSecond / 2;
+    world.send({lie, dynamic}, 5 * kDeskSecond);
+    CHECK(world.desk.counters().promises == 2);
+}
+
+TEST_CASE(
+    "periods of vNICs that the host never had, and with impossible amounts, are refused and acknowledged") {
+    Desk world;
+    wire::Usage other = world.period(-kDeskSecond);
+    other.vnic = world.id("a2");
+    wire::Usage unknown = other;
+    unknown.vnic = 999;
+    wire::Usage huge = world.period(-kDeskSecond);
+    huge.delivered = std::uint64_t{1} << 61;
+    CHECK(world.send({other, unknown, huge}) == Through(-kDeskSecond));
+    CHECK(world.lines() == 0);
+    CHECK(world.desk.counters().foreign == 2);
+    CHECK(world.desk.counters().impossible == 1);
+    CHECK(world.notes.size() == 2);
+}
+
+TEST_CASE("the last periods of a vNIC that has left its host are billed, and no later ones") {
+    Desk world;
+    world.send({world.period(0)});
+    world.cluster.place_vnic(world.id("a1"), 1, "", 0);
+    CHECK(world.send({world.period(kDeskSecond)}, kDeskSecond) == Through(kDeskSecond));
+    CHECK(world.lines() == 2);
+    CHECK(world.send({world.period(4 * kDeskSecond)}, 4 * kDeskSecond, 1) == Through(4 * kDeskSecond));
+    CHECK(world.send({world.period(3 * kDeskSecond)}, 5 * kDeskSecond) == Through(3 * kDeskSecond));
+    CHECK(world.lines() == 4);
+    CHECK(world.send({world.period(9 * kDeskSecond)}, 9 * kDeskSecond) == Through(9 * kDeskSecond));
+    CHECK(world.lines() == 4);
+    CHECK(world.desk.counters().foreign == 1);
+}
+
+TEST_CASE("a repeated and an overlapping period are acknowledged, and each instant is billed once") {
+    Desk world;
+    world.send({world.period(0)});
+    CHECK(world.send({world.period(0)}) == Through(0));
+    CHECK(world.desk.counters().repeated == 1);
+    CHECK(world.send({world.period(kDeskSecond / 2)}, kDeskSecond) == Through(kDeskSecond / 2));
+    CHECK(world.desk.counters().clipped == 1);
+    CHECK(world.notes.size() == 1);
+    CHECK(world.sums()[0].seconds == Approx(1.5));
+    CHECK(world.sums()[0].delivered == 150 * kMegabit);
+}
