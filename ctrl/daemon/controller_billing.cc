@@ -10,7 +10,7 @@ namespace {
 /// Whether the switch has the vNIC, which is refused because no cluster file has it.
 bool is_refused(const Session& session, const std::string& vnic) {
     return std::ranges::any_of(session.refused_vnics,
-                               [&vnic](const std::string& each) { return each.starts_with(vnic + ": "); });
+                               [&vnic](const Refusal& each) { return each.vnic.name == vnic; });
 }
 
 }  // namespace

@@ -77,7 +77,6 @@ struct Session {
     /// A DEMAND arrived. Until then the rates are those of the session before, or of the stored epoch.
     bool has_demands = false;
     bool is_unsaved = false;             ///< rates were sent that the store does not have yet
-    wire::Capabilities capabilities;     ///< of weir-switch
     bool tables_due = false;             ///< its refusals changed
     std::vector<Refusal> refused_vnics;  ///< in the order of the HELLO
 };

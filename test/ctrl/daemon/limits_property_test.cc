@@ -177,7 +177,7 @@ TEST_CASE("the sums of rates and of guarantees never pass a limit, but for 1 a f
         RandomSite site(seed);
         Sums guarantees(site);
         for (HostIndex host = 0; host < site.config().hosts.size(); ++host)
-            for (const wire::FlowAllocation& each : site.cluster->tables_of(host).guarantees)
+            for (const wire::FlowAllocation& each : site.cluster->tables_of(host, false).guarantees)
                 guarantees.add(each);
         guarantees.check();
         for (int interval = 0; interval < 4; ++interval) {

@@ -63,8 +63,8 @@ TEST_CASE("a tenant's limit at an appliance bounds its rate and its guarantee", 
     site.solve();
     CHECK(site.rate("a", "disk", wire::kTokens) >= 999);
     CHECK(site.rate("a", "disk", wire::kTokens) <= 1000);
-    REQUIRE(site.cluster.tables_of(0).guarantees.size() == 1);
-    CHECK(site.cluster.tables_of(0).guarantees[0].rate[wire::kTokens] == 1000);
+    REQUIRE(site.cluster.tables_of(0, false).guarantees.size() == 1);
+    CHECK(site.cluster.tables_of(0, false).guarantees[0].rate[wire::kTokens] == 1000);
 }
 
 TEST_CASE("the vNICs of a tenant together have no more than its limit at an appliance", "[limits]") {

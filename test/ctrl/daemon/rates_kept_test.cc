@@ -29,7 +29,9 @@ TEST_CASE("rates that a worker did not take are given to it until it takes them"
     disk.name = "disk";
     control.state.appliances = {disk};
     control.rates_complaint = "worker 0 (core 1) does not answer";
-    CtrlLink link(control, {.connect = config.listen.front(), .server_key = {}, .secret_key_file = {}});
+    ControllerConfig to;
+    to.connect = config.listen.front();
+    CtrlLink link(control, to, folder.file("weir.sock"));
     Nanos now = kNanosPerSec;
     const auto turn = [&] {
         now += 10'000'000;
