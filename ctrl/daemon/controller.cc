@@ -17,6 +17,9 @@ using wire::Type;
 
 /// Different audit entries that are counted; beyond it counting starts again.
 constexpr std::size_t kAuditedMax = 1'000;
+/// Refused vNICs of one HELLO that are listed and audited, and those that the cluster file does not have.
+constexpr std::size_t kRefusedListed = 100;
+constexpr std::uint64_t kUnknownListed = 5;
 
 bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
@@ -224,11 +227,18 @@ std::string Controller::why_not_placed(HostIndex host, const wire::HelloVnic& vn
 void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
     std::set<std::uint32_t> left = cluster_.vnics_of(session.host);
     session.refused_vnics.clear();
+    std::uint64_t unknown = 0;
+    std::uint64_t unlisted = 0;
     for (const wire::HelloVnic& vnic : hello.vnics) {
         const ClusterEnd* end = cluster_.find_vnic(vnic.name);
         const std::string why = why_not_placed(session.host, vnic, end, now);
         if (!why.empty()) {
             ++counters_.refused_vnics;
+            if (session.refused_vnics.size() >= kRefusedListed ||
+                (end == nullptr && ++unknown > kUnknownListed)) {
+                ++unlisted;
+                continue;
+            }
             session.refused_vnics.push_back(vnic.name + ": " + why);
             audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
             continue;
@@ -240,6 +250,10 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
         changed_tenants_.insert(end->tenant);
         admission_.place(*end, session.host);
         cluster_.place_vnic(end->id, session.host, vnic.mac, vnic.vlan);
+    }
+    if (unlisted != 0) {
+        session.refused_vnics.push_back(std::to_string(unlisted) + " more");
+        audit("refused", "vNICs of host " + hello.host + ": more than the audit trail lists");
     }
     for (const std::uint32_t id : left) {
         const ClusterEnd& end = *cluster_.find_end(id);

@@ -5,6 +5,8 @@
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "common/control_socket.h"
+#include "common/error.h"
 #include "common/stepped_clock.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/controller.h"
@@ -262,9 +264,13 @@ json Controller::Commands::status(ObjectReader& args) {
     data["now_ns"] = now_;
     data["sockets"] = {{"admitted", connections_.admitted},
                        {"denied", connections_.denied},
+                       {"surplus", connections_.surplus},
                        {"odd_frames", connections_.odd_frames},
                        {"unreachable", connections_.unreachable},
-                       {"full", connections_.full}};
+                       {"full", connections_.full},
+                       {"faults", connections_.faults}};
+    if (controller_.loop_report_)
+        data.update(controller_.loop_report_());
     return data;
 }
 
@@ -273,14 +279,26 @@ std::string Controller::on_command(std::string_view request, const ConnectionCou
     JsonText text = read_json_text(request);
     Faults faults = std::move(text.faults);
     json data;
-    if (faults.empty())
-        data = Commands(*this, connections, now, step, faults).run(text.value);
+    try {
+        if (faults.empty())
+            data = Commands(*this, connections, now, step, faults).run(text.value);
+    } catch (const HostError& error) {  // of the store: the loop goes on
+        faults.push_back({"command", error.what(), "a store that can be read",
+                          "the command was not answered; the controller goes on without it"});
+    }
     json reply{{"schema", kSchema}, {"ok", faults.empty()}};
     if (faults.empty())
         reply["data"] = std::move(data);
     else
         reply["faults"] = faults_to_json(faults);
-    return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::string bytes = reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (bytes.size() <= static_cast<std::size_t>(kReplyBytesMax))
+        return bytes;
+    faults = {{"command", "a reply of " + std::to_string(bytes.size()) + " bytes",
+               "at most " + std::to_string(kReplyBytesMax) + " bytes",
+               "weirctl takes no longer reply; ask for less of it, such as `bill --tenant NAME`, or, for a "
+               "cluster file of this size, use `plan FILE` instead of `apply --dry-run FILE`"}};
+    return json{{"schema", kSchema}, {"ok", false}, {"faults", faults_to_json(faults)}}.dump();
 }
 
 json Controller::status(Nanos now) const {

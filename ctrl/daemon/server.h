@@ -1,10 +1,9 @@
-// server.h - the sockets of weir-ctrl (for switches, CURVE keys and weirctl), and the loop that serves them.
+// server.h - the sockets of weir-ctrl: for switches, CURVE keys and weirctl.
 // Source: docs/design.md 2, 5.5; docs/protocol.md; ZeroMQ RFC 26; ZeroMQ RFC 27
 // Threads: one owner, the only thread of the controller (ZeroMQ has an I/O thread of its own).
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,8 +14,9 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/stepped_clock.h"
+#include "common/clock.h"
 #include "ctrl/config/cluster_config.h"
+#include "ctrl/daemon/connections.h"
 #include "ctrl/daemon/controller.h"
 
 namespace weir {
@@ -28,6 +28,8 @@ class Server {
                            std::span<const std::uint8_t> body)>
             on_message;
         std::function<std::string(std::string_view request)> on_command;
+        /// Asked between two messages: false ends the turn. Empty: it ends when no message is left.
+        std::function<bool()> is_time_left{};
     };
 
     /// Binds all addresses of `listen`, and the control socket. @param secret_key Z85; empty when all are ipc
@@ -37,9 +39,16 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    /// Calls the handlers for messages that are there or arrive within `wait_max`; at most 4,096 of each
-    /// socket, so that the caller's clock is read between floods.
-    void serve(std::chrono::milliseconds wait_max, const Handlers& handlers);
+    /// Returns when a message is there, or after `wait_max`. Sockets that vanished with their folder come
+    /// back.
+    void wait(std::chrono::milliseconds wait_max);
+    /// Calls the handlers for messages that are there, in rounds: a command, then a message of each address
+    /// of `listen`, of its connections in turn. At most 4,096 rounds; commands are in the first 16 alone.
+    void take(const Handlers& handlers);
+    void serve(std::chrono::milliseconds wait_max, const Handlers& handlers) {
+        wait(wait_max);
+        take(handlers);
+    }
     /// Never blocks. A message that cannot be sent is counted; its switch notices the gap and asks again.
     void send(const std::vector<Outgoing>& messages);
     /// Sends one message. @return false: the connection of its switch is gone
@@ -49,34 +58,35 @@ class Server {
   private:
     void bind_switches(const std::string& endpoint, const std::string& secret_key);
     void bind_commands(const std::string& path);
-    void authenticate();
-    void receive_commands(const Handlers& handlers);
-    void receive_messages(std::size_t index, const Handlers& handlers);
+    void authenticate(const Handlers& handlers);
+    bool receive_command(const Handlers& handlers);
+    bool receive_message(std::size_t index, const Handlers& handlers);
+    std::vector<zmq::message_t> receive(zmq::socket_t& socket);
+    void note(const zmq::error_t& fault);
+    void restore_files();
+    void watch_connections();
+    [[nodiscard]] bool may_stay(zmq::message_t& part, const std::string& key);
+    void end_connection(int descriptor);
 
     using PublicKey = std::array<std::uint8_t, 32>;
     zmq::context_t context_{1};
     std::map<PublicKey, std::string> hosts_;  // by the key in the cluster file
     std::vector<zmq::socket_t> routers_;      // by entry of `listen`
+    std::vector<zmq::socket_t> events_;       // of each router
+    Connections connections_;
     zmq::socket_t zap_;
     zmq::socket_t commands_;
-    std::vector<std::string> files_;  // of ipc sockets
+    /// An ipc socket's file, and the router that listens there.
+    struct File {
+        static constexpr std::size_t kCommands = SIZE_MAX;
+        std::string path;
+        std::size_t router;
+        bool is_bound = true;
+    };
+    std::vector<File> files_;
+    std::chrono::steady_clock::time_point looked_{};
+    std::size_t next_router_ = 0;  // where the next round begins
     ConnectionCounters counters_;
 };
-
-/// Serves messages and commands as they come, and an interval by the clock, until `stop` is set; returns at
-/// most 100 ms later.
-///
-/// A tick is due every `interval`. One that is missed (the process was stopped, a solve took too long) is not
-/// made up for: the next one has all demands that the missed one would have had. Early solves are at least a
-/// tenth of the interval apart.
-/// @param clock moved by the command `clock.step`, with all that becomes due; null: time is real
-void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop, SteppedClock* clock = nullptr);
-
-/// Makes a CURVE key pair: the secret key goes into a new file (mode 0600), the public key is returned.
-/// @throws HostError: the file exists or cannot be written
-[[nodiscard]] std::string make_key(const std::string& path);
-/// Reads a Z85 key from a file; white space around it is ignored. @throws HostError: unreadable, or not a key
-[[nodiscard]] std::string read_key(const std::string& path);
 
 }  // namespace weir

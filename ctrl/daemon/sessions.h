@@ -44,9 +44,11 @@ struct Outgoing {
 struct ConnectionCounters {
     std::uint64_t denied = 0;       ///< connections without a key of the cluster file
     std::uint64_t admitted = 0;     ///< connections that showed a host's key
+    std::uint64_t surplus = 0;      ///< connections and messages beyond those that a key may have
     std::uint64_t odd_frames = 0;   ///< messages that are not two frames
     std::uint64_t unreachable = 0;  ///< answers to switches that had disconnected
     std::uint64_t full = 0;         ///< answers to switches whose queue was full
+    std::uint64_t faults = 0;       ///< messages that ZeroMQ failed to receive or send
 };
 
 struct Session {
@@ -104,6 +106,9 @@ class Sessions {
     void end(Session& session);
 
   private:
+    /// A plain connection may have sent HELLO for another host since.
+    void forget_route(const Session& session);
+
     const ClusterConfig& config_;
     std::vector<std::unique_ptr<Session>> by_host_;
     std::map<std::string, HostIndex, std::less<>> routes_;
