@@ -10,14 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <zmq.hpp>
 
+#include "common/control_socket.h"
 #include "ctrl/cli/failure.h"
 
 namespace weir::cli {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::int64_t kReplyBytesMax = 16 << 20;
 
 [[noreturn]] void refuse(std::string path, std::string found, std::string message) {
     throw Failure(kExitRefused, {{std::move(path), std::move(found), "", std::move(message)}});

@@ -213,13 +213,29 @@ void append_counters(const json& counters, const std::string& group, std::string
     }
 }
 
+/// Empty for a controller that does not report its loop.
+std::string loop_text(const json& loop) {
+    if (!loop.is_object())
+        return {};
+    const auto span = [&loop](const char* path) { return human_duration(number_at(loop, path)); };
+    return "intervals begin late by " + span("/lag_ns/last") + " (99 % within " + span("/lag_ns/p99") +
+           ", at most " + span("/lag_ns/max") + "), missed " + whole_text(number_at(loop, "/missed")) +
+           "; allocating took " + span("/solve_ns/last") + " (at most " + span("/solve_ns/max") +
+           "), between intervals " + span("/early_solve_ns/last") + " (at most " +
+           span("/early_solve_ns/max") + ")\n";
+}
+
 std::string refused_text(const json& status) {
     std::string counts;
     append_counters(list_at(status, "/counters/refused"), "", counts);
+    append_counters(list_at(status, "/budgets/refused"), "over budget ", counts);
     if (const double denied = number_at(status, "/sockets/denied"); denied > 0)
         counts += (counts.empty() ? "" : ", ") + std::string("connections without a known key ") +
                   human_count(denied);
     std::string text = "refused: " + (counts.empty() ? std::string("nothing") : counts) + '\n';
+    for (const json& row : list_at(status, "/budgets/peers"))
+        text += "  over budget: " + text_at(row, "/reason") + " of " + text_at(row, "/peer") + " (" +
+                whole_text(number_at(row, "/times")) + " times)\n";
     for (const json& refusal : list_at(status, "/refusals"))
         text +=
             "  " + text_at(refusal, "/what") + " (" + whole_text(number_at(refusal, "/times")) + " times)\n";
@@ -311,6 +327,7 @@ std::string controller_text(const json& status, const Terminal& terminal) {
             human_count(number_at(counters, "/solves")) + " times (" +
             human_count(number_at(counters, "/early_solves")) + " between intervals), " +
             human_count(number_at(counters, "/messages")) + " messages received\n";
+    text += loop_text(at(status, "/loop"));
     text += clock_text(status, terminal) + '\n';
     return text + hosts_text(status, terminal) + '\n' + appliances_text(status, terminal) +
            host_notes_text(status) + refused_text(status) + store_text(status, terminal);

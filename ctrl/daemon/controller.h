@@ -62,6 +62,9 @@ struct ControllerCounters {
 /// Sends a message at once, after all that take_outgoing() has. @return false: its connection is gone
 using Reach = std::function<bool(const Outgoing&)>;
 
+/// The parts of the command `status` that describe the loop around the controller: an object.
+using LoopReport = std::function<nlohmann::json()>;
+
 /// Moves a stepped clock by a span, with all that becomes due in it. @return its time
 using StepTime = std::function<Nanos(Nanos span)>;
 
@@ -83,11 +86,14 @@ class Controller {
     /// Of two switches with one name, `reach` shows whether the first is still connected. Without `reach` a
     /// switch counts as connected until its session is silent.
     void set_reach(Reach reach) { reach_ = std::move(reach); }
+    void set_loop_report(LoopReport report) { loop_report_ = std::move(report); }
     /// Ends an interval. @param unix_time seconds, for audit entries
     void tick(Nanos now, std::int64_t unix_time);
     /// Whether a demand changed so much that solve_early() should run before the next tick.
     [[nodiscard]] bool early_solve_due() const { return demands_.has_large_change(); }
     void solve_early(Nanos now);
+    /// The change of a demand is left to the next tick, because its peer caused too many early solves.
+    void wait_for_tick() { demands_.clear_change(); }
     /// Messages to send, oldest first; the caller sends them.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
     /// Replies to commands that were answered later.
@@ -95,6 +101,7 @@ class Controller {
 
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
+    [[nodiscard]] std::size_t connected_hosts() const { return sessions_.active().size(); }
     [[nodiscard]] const ControllerCounters& counters() const { return counters_; }
 
     /// One command of weirctl (controller_commands.cc). Never throws on input.
@@ -178,6 +185,7 @@ class Controller {
     std::set<std::string, std::less<>> answered_versions_;  // routes of peers of another header version
     std::vector<Outgoing> outgoing_;
     Reach reach_;
+    LoopReport loop_report_;
     ControllerCounters counters_;
     UsageDesk usage_desk_;
     SideWork side_work_;

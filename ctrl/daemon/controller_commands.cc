@@ -9,6 +9,8 @@
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "common/control_socket.h"
+#include "common/error.h"
 #include "common/stepped_clock.h"
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
@@ -58,7 +60,30 @@ std::string reply_text(const Faults& faults, json data) {
         reply["data"] = std::move(data);
     else
         reply["faults"] = faults_to_json(faults);
-    return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::string bytes = reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (bytes.size() <= static_cast<std::size_t>(kReplyBytesMax))
+        return bytes;
+    return reply_text(
+        {{"command", "a reply of " + std::to_string(bytes.size()) + " bytes",
+          "at most " + std::to_string(kReplyBytesMax) + " bytes",
+          "weirctl takes no longer reply; ask for less of it, such as `bill --tenant NAME`, or, for a "
+          "cluster file of this size, use `plan FILE` instead of `apply --dry-run FILE`"}},
+        {});
+}
+
+/// Of the host's refused vNICs as many as people read, each with the reason, then the number of the others.
+json refused_lines(const Session& session, const Cluster& cluster) {
+    RefusalList list;
+    json lines = json::array();
+    std::size_t others = 0;
+    for (const Refusal& refused : session.refused_vnics)
+        if (list.takes(cluster.find_vnic(refused.vnic.name) != nullptr))
+            lines.push_back(refused.vnic.name + ": " + refused.why);
+        else
+            ++others;
+    if (others != 0)
+        lines.push_back(std::to_string(others) + " more");
+    return lines;
 }
 
 json store_json(const DeferredWrites& writes) {
@@ -376,9 +401,13 @@ json Controller::Commands::status(ObjectReader& args) {
     data["now_ns"] = now_;
     data["sockets"] = {{"admitted", connections_.admitted},
                        {"denied", connections_.denied},
+                       {"surplus", connections_.surplus},
                        {"odd_frames", connections_.odd_frames},
                        {"unreachable", connections_.unreachable},
-                       {"full", connections_.full}};
+                       {"full", connections_.full},
+                       {"faults", connections_.faults}};
+    if (controller_.loop_report_)
+        data.update(controller_.loop_report_());
     return data;
 }
 
@@ -408,9 +437,7 @@ json Controller::status(Nanos now) const {
             one["last_message_ms"] = (now - session->last_message) / 1'000'000;
             one["vnics"] = cluster_.vnics_of(host).size();
             one["flows"] = session->rates.size();
-            one["refused_vnics"] = json::array();
-            for (const Refusal& refused : session->refused_vnics)
-                one["refused_vnics"].push_back(refused.vnic.name + ": " + refused.why);
+            one["refused_vnics"] = refused_lines(*session, cluster_);
             one["warnings"] = warnings_of(config_, *session);
             if (const auto kept = kept_.find(host); kept != kept_.end())
                 one["kept_ms"] = kept->second.until > now ? (kept->second.until - now) / 1'000'000 : 0;

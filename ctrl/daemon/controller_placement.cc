@@ -39,6 +39,8 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
     for (const std::uint32_t id : left)
         remove_vnic(id);
     session.refused_vnics.clear();
+    RefusalList audited;
+    bool is_any_left_out = false;
     for (std::size_t i = 0; i < hello.vnics.size(); ++i) {
         const wire::HelloVnic& vnic = hello.vnics[i];
         const bool is_final = !whys[i].empty();
@@ -47,8 +49,13 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
             continue;
         ++counters_.refused_vnics;
         session.refused_vnics.push_back({vnic, why, is_final});
-        audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
+        if (audited.takes(cluster_.find_vnic(vnic.name) != nullptr))
+            audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
+        else
+            is_any_left_out = true;
     }
+    if (is_any_left_out)
+        audit("refused", "vNICs of host " + hello.host + ": more than the audit trail lists");
 }
 
 /// @return why it is not placed; empty: it is

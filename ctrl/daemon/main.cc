@@ -14,8 +14,9 @@
 #include "common/process.h"
 #include "common/run_lock.h"
 #include "ctrl/daemon/interval_solver.h"
+#include "ctrl/daemon/key_file.h"
+#include "ctrl/daemon/loop.h"
 #include "ctrl/daemon/removed_vnics.h"
-#include "ctrl/daemon/server.h"
 #include "ctrl/placement/cluster_plan.h"
 
 namespace {

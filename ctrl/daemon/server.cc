@@ -1,43 +1,47 @@
-// server.cc - binding, authenticating, receiving and sending; the loop; keys in files.
+// server.cc - binding, authenticating, receiving and sending.
 //
-// All queues are bounded: a switch that does not read loses messages, and no other switch waits for it.
+// All queues are bounded: a switch that does not read loses messages, and no other switch waits for it. A
+// message that ZeroMQ fails to receive or send is lost like any other, and counted; only the end of its
+// context ends the loop.
 #include "ctrl/daemon/server.h"
 
-#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <utility>
 #include <zmq_addon.hpp>
 
 #include "common/config/endpoint.h"
-#include "common/config/field_kinds.h"
+#include "common/control_socket.h"
 #include "common/error.h"
 
 namespace weir {
 namespace {
 
-constexpr int kQueuedMessagesMax = 64;  // of one switch, each way
-constexpr int kMessagesPerServe = 4'096;
-constexpr std::int64_t kCommandBytesMax = 64 * 1024;
+constexpr int kReceivedMax = 8;  // messages of one connection that wait here; then its switch waits
+constexpr int kUnsentMax = 16;   // messages to one switch
+constexpr int kRoundsMax = 4'096;
+constexpr int kCommandsPerTurn = 16;
+constexpr int kKeysPerTurn = 256;
+constexpr int kEventsPerLook = 4'096;
+constexpr std::chrono::milliseconds kLookGap{500};
 constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
 
 std::span<const std::uint8_t> bytes_of(const zmq::message_t& part) {
     return {part.data<std::uint8_t>(), part.size()};
 }
 
-/// All frames of one message; empty when none has come.
-std::vector<zmq::message_t> receive(zmq::socket_t& socket) {
-    std::vector<zmq::message_t> parts;
-    (void)zmq::recv_multipart(socket, std::back_inserter(parts), zmq::recv_flags::dontwait);
-    return parts;
+using std::chrono::steady_clock;
+
+Nanos now_of(steady_clock::time_point time) {
+    return static_cast<Nanos>(std::chrono::nanoseconds(time.time_since_epoch()).count());
 }
 
 /// The process at the other end of a local socket: ZeroMQ's address of it is "localhost:uid:gid:process".
@@ -78,59 +82,12 @@ void bind_of_kind(zmq::socket_t& socket, const std::string& endpoint) {
     }
 }
 
-constexpr Nanos kWaitMax = 100'000'000;
-/// Early solves per interval, at most.
-constexpr Nanos kEarlySolves = 10;
-
-Nanos clock_now() {
-    return static_cast<Nanos>(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
-std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
-    const Nanos wait = std::min(when > now ? when - now : 0, kWaitMax);
-    return std::chrono::milliseconds((wait + 999'999) / 1'000'000);
-}
-
-/// The solves of a controller by the time that it is given.
-class Schedule {
-  public:
-    /// @param is_stepped the Unix time passes with `now` too
-    Schedule(Controller& controller, Nanos interval, Nanos now, bool is_stepped)
-        : controller_(controller),
-          interval_(interval),
-          next_tick_(now + interval),
-          stepped_from_(is_stepped ? std::time(nullptr) - seconds_of(now) : 0) {}
-
-    [[nodiscard]] Nanos next_due() const {
-        return std::min(next_tick_, controller_.early_solve_due() ? next_early_ : kNever);
-    }
-    void run_due(Nanos now) {
-        if (now < next_due())
-            return;
-        if (now >= next_tick_) {
-            controller_.tick(now, stepped_from_ == 0 ? std::time(nullptr) : stepped_from_ + seconds_of(now));
-            next_tick_ += (now - next_tick_) / interval_ * interval_ + interval_;
-        } else {
-            controller_.solve_early(now);
-        }
-        next_early_ = now + interval_ / kEarlySolves;
-    }
-
-  private:
-    static std::int64_t seconds_of(Nanos time) { return static_cast<std::int64_t>(time / kNanosPerSec); }
-
-    Controller& controller_;
-    Nanos interval_;
-    Nanos next_tick_;
-    Nanos next_early_ = 0;
-    std::int64_t stepped_from_;  // Unix time when a stepped clock was 0; 0 = the clock is real
-};
-
 }  // namespace
 
 Server::Server(const ClusterConfig& config, const std::string& secret_key)
-    : zap_(context_, zmq::socket_type::router), commands_(context_, zmq::socket_type::router) {
+    : connections_(plain_peers_max(config.hosts.size())),
+      zap_(context_, zmq::socket_type::router),
+      commands_(context_, zmq::socket_type::router) {
     for (const HostConfig& host : config.hosts) {
         PublicKey key{};
         if (!host.key.empty() && zmq_z85_decode(key.data(), host.key.c_str()) != nullptr)
@@ -146,18 +103,20 @@ Server::Server(const ClusterConfig& config, const std::string& secret_key)
 Server::~Server() {
     for (zmq::socket_t& router : routers_)
         router.close();
+    for (zmq::socket_t& events : events_)
+        events.close();
     commands_.close();
     zap_.close();
-    for (const std::string& file : files_)
-        unlink(file.c_str());
+    for (const File& file : files_)
+        unlink(file.path.c_str());
 }
 
 void Server::bind_switches(const std::string& endpoint, const std::string& secret_key) {
     zmq::socket_t& socket = routers_.emplace_back(context_, zmq::socket_type::router);
     socket.set(zmq::sockopt::linger, 0);
     socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(wire::kBodyBytesMax));
-    socket.set(zmq::sockopt::sndhwm, kQueuedMessagesMax);
-    socket.set(zmq::sockopt::rcvhwm, kQueuedMessagesMax);
+    socket.set(zmq::sockopt::sndhwm, kUnsentMax);
+    socket.set(zmq::sockopt::rcvhwm, kReceivedMax);
     socket.set(zmq::sockopt::router_mandatory, true);
     socket.set(zmq::sockopt::handshake_ivl, 5'000);
     socket.set(zmq::sockopt::heartbeat_ivl, 1'000);
@@ -171,9 +130,14 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
     } else {
         const std::string file = endpoint.substr(std::strlen("ipc://"));
         make_folder_of(file, "listen");
-        files_.push_back(file);
+        files_.push_back({file, routers_.size() - 1});
     }
     try {
+        const std::string events = "inproc://connections-" + std::to_string(routers_.size());
+        if (zmq_socket_monitor(socket.handle(), events.c_str(),
+                               ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) != 0)
+            throw zmq::error_t();
+        events_.emplace_back(context_, zmq::socket_type::pair).connect(events);
         bind_of_kind(socket, endpoint);
     } catch (const zmq::error_t& fault) {
         throw HostError("listen: cannot listen on " + endpoint + " (" + fault.what() +
@@ -184,20 +148,47 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
 void Server::bind_commands(const std::string& path) {
     make_folder_of(path, "control_socket");
     commands_.set(zmq::sockopt::linger, 0);
-    commands_.set(zmq::sockopt::maxmsgsize, kCommandBytesMax);
+    commands_.set(zmq::sockopt::maxmsgsize, kRequestBytesMax);
+    commands_.set(zmq::sockopt::sndhwm, kCommandsPerTurn);
+    commands_.set(zmq::sockopt::rcvhwm, kCommandsPerTurn);
     try {
         commands_.bind("ipc://" + path);
     } catch (const zmq::error_t& fault) {
         throw HostError("control_socket: cannot listen on " + path + " (" + fault.what() + ")");
     }
-    files_.push_back(path);
+    files_.push_back({path, File::kCommands});
+}
+
+/// All frames of one message; empty when none has come.
+std::vector<zmq::message_t> Server::receive(zmq::socket_t& socket) {
+    std::vector<zmq::message_t> parts;
+    try {
+        (void)zmq::recv_multipart(socket, std::back_inserter(parts), zmq::recv_flags::dontwait);
+        return parts;
+    } catch (const zmq::error_t& fault) {
+        note(fault);
+        return {};
+    }
+}
+
+/// @throws the fault, when ZeroMQ ends
+void Server::note(const zmq::error_t& fault) {
+    if (fault.num() == ETERM)
+        throw fault;
+    if (fault.num() == EINTR)
+        return;
+    if (const std::uint64_t times = ++counters_.faults; (times & (times - 1)) == 0)
+        spdlog::warn("a socket of the controller: {} ({} faults)", fault.what(), times);
 }
 
 /// Answers ZeroMQ's request (RFC 27) for each new connection over tcp: accepted under the name of the host
-/// whose key it showed, or denied.
-void Server::authenticate() {
+/// whose key it showed, denied, or, when that key has too many, refused for now.
+void Server::authenticate(const Handlers& handlers) {
     constexpr std::size_t kFrames = 9;  // two of the envelope, then version .. credentials
-    for (auto parts = receive(zap_); !parts.empty(); parts = receive(zap_)) {
+    for (int answered = 0; answered < kKeysPerTurn; ++answered) {
+        auto parts = receive(zap_);
+        if (parts.empty())
+            return;
         if (parts.size() < 4)
             continue;
         PublicKey key{};
@@ -207,49 +198,96 @@ void Server::authenticate() {
             std::memcpy(key.data(), parts[8].data(), key.size());
         const auto host = is_curve ? hosts_.find(key) : hosts_.end();
         const bool is_known = host != hosts_.end();
-        ++(is_known ? counters_.admitted : counters_.denied);
-        const std::string name = is_known ? host->second : "";
+        const bool is_admitted = is_known && connections_.may_open(host->second, now_of(steady_clock::now()));
+        ++(is_admitted ? counters_.admitted : is_known ? counters_.surplus : counters_.denied);
+        const std::array<std::string, 3> answer =
+            is_admitted ? std::array<std::string, 3>{"200", "OK", host->second}
+            : is_known  ? std::array<std::string, 3>{"300", "too many connections with this key", ""}
+                        : std::array<std::string, 3>{"400", "no such key", ""};
         for (std::size_t i = 0; i < 4; ++i)  // envelope, version and request id are repeated
             zap_.send(parts[i], zmq::send_flags::sndmore);
-        for (const std::string& text :
-             {std::string(is_known ? "200" : "400"), std::string(is_known ? "OK" : "no such key"), name})
+        for (const std::string& text : answer)
             zap_.send(zmq::buffer(text), zmq::send_flags::sndmore);
         zap_.send(zmq::message_t(), zmq::send_flags::none);
-    }
-}
-
-void Server::receive_messages(std::size_t index, const Handlers& handlers) {
-    for (int received = 0; received < kMessagesPerServe; ++received) {
-        std::vector<zmq::message_t> parts = receive(routers_[index]);
-        if (parts.empty())
+        if (handlers.is_time_left && !handlers.is_time_left())
             return;
-        if (parts.size() != 3) {  // route, header, body
-            ++counters_.odd_frames;
-            continue;
-        }
-        Peer peer;
-        peer.route = static_cast<char>(index) + parts[0].to_string();
-        // The name that authenticate() gave to the connection; a plain one has none.
-        if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
-            peer.host = user;
-        if (const char* address = zmq_msg_gets(parts[2].handle(), "Peer-Address"); address != nullptr)
-            peer.address = address;
-        handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
     }
 }
 
-void Server::receive_commands(const Handlers& handlers) {
-    for (auto parts = receive(commands_); !parts.empty(); parts = receive(commands_)) {
-        if (parts.size() < 2)
-            continue;
-        command_origin_ = {local_peer(parts.back()), command_origin_.ticket + 1};
-        const std::string text = handlers.on_command(parts.back().to_string_view());
-        parts.pop_back();
-        if (text.empty())
-            unanswered_.emplace(command_origin_.ticket, std::move(parts));
-        else
-            send_reply(parts, text);
+/// @return whether there was one
+bool Server::receive_message(std::size_t index, const Handlers& handlers) {
+    std::vector<zmq::message_t> parts = receive(routers_[index]);
+    if (parts.empty())
+        return false;
+    if (parts.size() != 3) {  // route, header, body
+        ++counters_.odd_frames;
+        return true;
     }
+    Peer peer;
+    peer.route = static_cast<char>(index) + parts[0].to_string();
+    // The name that authenticate() gave to the connection; a plain one has none.
+    if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
+        peer.host = user;
+    if (const char* address = zmq_msg_gets(parts[2].handle(), "Peer-Address"); address != nullptr)
+        peer.address = address;
+    if (!may_stay(parts[2], peer.host))
+        return true;
+    handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
+    return true;
+}
+
+/// @return whether there was one
+bool Server::receive_command(const Handlers& handlers) {
+    auto parts = receive(commands_);
+    if (parts.size() < 2)
+        return !parts.empty();
+    command_origin_ = {local_peer(parts.back()), command_origin_.ticket + 1};
+    const std::string text = handlers.on_command(parts.back().to_string_view());
+    parts.pop_back();
+    if (text.empty())
+        unanswered_.emplace(command_origin_.ticket, std::move(parts));
+    else
+        send_reply(parts, text);
+    return true;
+}
+
+/// Whether the message's connection is one of those that its key may have; ends it if not.
+bool Server::may_stay(zmq::message_t& part, const std::string& key) {
+    const int descriptor = zmq_msg_get(part.handle(), ZMQ_SRCFD);
+    if (descriptor < 0)
+        return true;
+    if (!connections_.has(descriptor))
+        watch_connections();  // it was accepted since
+    if (connections_.on_message(descriptor, key))
+        return true;
+    ++counters_.surplus;
+    end_connection(descriptor);
+    return false;
+}
+
+/// ZeroMQ has no call that ends one connection of a socket. It notices the end, and closes the descriptor. If
+/// it has closed it in this moment and gave it to a new connection, that one is opened again by its switch.
+void Server::end_connection(int descriptor) {
+    (void)::shutdown(descriptor, SHUT_RDWR);
+}
+
+void Server::watch_connections() {
+    for (zmq::socket_t& events : events_)
+        for (int received = 0; received < kEventsPerLook; ++received) {
+            const auto parts = receive(events);
+            if (parts.empty())
+                break;
+            std::uint16_t event = 0;
+            std::int32_t descriptor = -1;
+            if (parts.front().size() != sizeof event + sizeof descriptor)
+                continue;
+            std::memcpy(&event, parts.front().data(), sizeof event);
+            std::memcpy(&descriptor, parts.front().data<std::uint8_t>() + sizeof event, sizeof descriptor);
+            if (event == ZMQ_EVENT_ACCEPTED)
+                connections_.on_accepted(descriptor, now_of(steady_clock::now()));
+            else
+                connections_.on_closed(descriptor);
+        }
 }
 
 void Server::send_reply(std::vector<zmq::message_t>& envelope, const std::string& text) {
@@ -259,11 +297,21 @@ void Server::send_reply(std::vector<zmq::message_t>& envelope, const std::string
 }
 
 void Server::reply(const SideWork::Reply& reply) {
-    if (auto found = unanswered_.extract(reply.ticket); !found.empty())
+    auto found = unanswered_.extract(reply.ticket);
+    if (found.empty())
+        return;
+    try {
         send_reply(found.mapped(), reply.text);
+    } catch (const zmq::error_t& fault) {
+        note(fault);
+    }
 }
 
-void Server::serve(std::chrono::milliseconds wait_max, const Handlers& handlers) {
+void Server::wait(std::chrono::milliseconds wait_max) {
+    restore_files();
+    watch_connections();
+    for (const int descriptor : connections_.silent(now_of(steady_clock::now())))
+        end_connection(descriptor);
     std::vector<zmq::pollitem_t> items;
     items.push_back({zap_.handle(), 0, ZMQ_POLLIN, 0});
     items.push_back({commands_.handle(), 0, ZMQ_POLLIN, 0});
@@ -271,13 +319,54 @@ void Server::serve(std::chrono::milliseconds wait_max, const Handlers& handlers)
         items.push_back({router.handle(), 0, ZMQ_POLLIN, 0});
     try {
         zmq::poll(items.data(), items.size(), wait_max);
-        authenticate();
-        receive_commands(handlers);
-        for (std::size_t i = 0; i < routers_.size(); ++i)
-            receive_messages(i, handlers);
     } catch (const zmq::error_t& fault) {
-        if (fault.num() != EINTR)
-            throw;
+        note(fault);
+    }
+}
+
+void Server::take(const Handlers& handlers) {
+    try {
+        authenticate(handlers);
+        bool is_any = true;
+        for (int round = 0; is_any && round < kRoundsMax; ++round) {
+            is_any = round < kCommandsPerTurn && receive_command(handlers);
+            for (std::size_t i = 0; i < routers_.size(); ++i) {
+                is_any = receive_message(next_router_, handlers) || is_any;
+                next_router_ = (next_router_ + 1) % routers_.size();
+                if (handlers.is_time_left && !handlers.is_time_left())
+                    return;
+            }
+        }
+    } catch (const zmq::error_t& fault) {
+        note(fault);
+    }
+}
+
+/// Folders below /run may be removed and made again: one look ends the old listener, the next one begins
+/// another. Connections that exist are not affected.
+void Server::restore_files() {
+    const auto now = steady_clock::now();
+    if (now - looked_ < kLookGap)
+        return;
+    looked_ = now;
+    for (File& file : files_) {
+        if (file.is_bound && access(file.path.c_str(), F_OK) == 0)
+            continue;
+        zmq::socket_t& socket = file.router == File::kCommands ? commands_ : routers_[file.router];
+        const std::string endpoint = "ipc://" + file.path;
+        try {
+            if (std::exchange(file.is_bound, false)) {
+                socket.unbind(endpoint);  // in the background, and with it goes the file that is there then
+                continue;
+            }
+            make_folder_of(file.path, "listen");
+            socket.bind(endpoint);
+            file.is_bound = true;
+            spdlog::warn("{} had vanished and was made again", file.path);
+        } catch (const HostError&) {  // the next look tries again
+        } catch (const zmq::error_t& fault) {
+            note(fault);
+        }
     }
 }
 
@@ -300,75 +389,10 @@ bool Server::reaches(const Outgoing& message) {
         socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
         return true;
     } catch (const zmq::error_t& fault) {
-        if (fault.num() != EHOSTUNREACH)
-            throw;
-        return false;
-    }
-}
-
-std::string make_key(const std::string& path) {
-    std::array<char, 41> public_key{};
-    std::array<char, 41> secret_key{};
-    if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
-        throw HostError("this libzmq has no CURVE; install one that was built with libsodium");
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0)
-        throw HostError(path + ": " + std::strerror(errno) +
-                        (errno == EEXIST ? "; a key is never overwritten: move the file away first" : ""));
-    secret_key.back() = '\n';
-    const bool is_written =
-        ::write(file, secret_key.data(), secret_key.size()) == static_cast<ssize_t>(secret_key.size()) &&
-        ::fsync(file) == 0;
-    ::close(file);
-    if (!is_written)
-        throw HostError(path + ": " + std::strerror(errno));
-    return public_key.data();
-}
-
-std::string read_key(const std::string& path) {
-    std::ifstream file(path);
-    std::string key;
-    if (!(file >> key))
-        throw HostError(path + ": no key could be read; `weir-ctrl --make-key " + path + "` makes one");
-    if (!is_curve_key(key))
-        throw HostError(path + ": found " + std::to_string(key.size()) +
-                        " characters; a key has 40 of Z85; `weir-ctrl --make-key FILE` makes one");
-    return key;
-}
-
-void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop, SteppedClock* clock) {
-    const auto time = [clock] { return clock == nullptr ? clock_now() : clock->now(); };
-    Schedule schedule(controller, config.interval, time(), clock != nullptr);
-    StepTime step;
-    if (clock != nullptr)
-        step = [&](Nanos span) {
-            const Nanos end = clock->now() + span;
-            for (Nanos due = schedule.next_due(); due <= end; due = schedule.next_due()) {
-                clock->advance(std::max(due, clock->now()) - clock->now());
-                schedule.run_due(clock->now());
-                server.send(controller.take_outgoing());
-            }
-            clock->advance(end - clock->now());
-            return end;
-        };
-    const Server::Handlers handlers{
-        [&](const Peer& peer, std::span<const std::uint8_t> header, std::span<const std::uint8_t> body) {
-            controller.on_message(peer, header, body, time());
-        },
-        [&](std::string_view request) {
-            return controller.on_command(request, server.counters(), time(), step, server.command_origin());
-        }};
-    controller.set_reach([&](const Outgoing& message) {
-        server.send(controller.take_outgoing());
-        return server.reaches(message);
-    });
-    while (!stop.load(std::memory_order_relaxed)) {
-        server.serve(wait_until(schedule.next_due(), time()), handlers);
-        schedule.run_due(time());
-        server.send(controller.take_outgoing());
-        for (const SideWork::Reply& reply : controller.take_replies())
-            server.reply(reply);
+        if (fault.num() == EHOSTUNREACH)
+            return false;
+        note(fault);
+        return true;
     }
 }
 

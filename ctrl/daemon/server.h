@@ -1,10 +1,9 @@
-// server.h - the sockets of weir-ctrl (for switches, CURVE keys and weirctl), and the loop that serves them.
+// server.h - the sockets of weir-ctrl: for switches, CURVE keys and weirctl.
 // Source: docs/design.md 2, 5.5; docs/protocol.md; ZeroMQ RFC 26; ZeroMQ RFC 27
 // Threads: one owner, the only thread of the controller (ZeroMQ has an I/O thread of its own).
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,8 +14,9 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/stepped_clock.h"
+#include "common/clock.h"
 #include "ctrl/config/cluster_config.h"
+#include "ctrl/daemon/connections.h"
 #include "ctrl/daemon/controller.h"
 
 namespace weir {
@@ -44,6 +44,8 @@ class Server {
             on_message;
         /// A request of at most 64 KiB. @return the reply
         std::function<std::string(std::string_view request)> on_command;
+        /// Asked between two messages: false ends the turn. Empty: it ends when no message is left.
+        std::function<bool()> is_time_left{};
     };
 
     /// Binds all addresses of `listen`, and the control socket. ZeroMQ takes the file of an ipc address away
@@ -57,11 +59,17 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    /// Waits for a message or a signal, at most `wait_max` (from 0 on), then calls the handlers: for all
-    /// commands, then for at most 4,096 messages of each address of `listen`, so that the caller's clock is
-    /// read between floods.
-    void serve(std::chrono::milliseconds wait_max, const Handlers& handlers);
-    /// Never blocks. A message whose switch has disconnected, or has 64 unsent messages, is dropped and
+    /// Returns when a message is there, or after `wait_max`. Sockets that vanished with their folder come
+    /// back.
+    void wait(std::chrono::milliseconds wait_max);
+    /// Calls the handlers for messages that are there, in rounds: a command, then a message of each address
+    /// of `listen`, of its connections in turn. At most 4,096 rounds; commands are in the first 16 alone.
+    void take(const Handlers& handlers);
+    void serve(std::chrono::milliseconds wait_max, const Handlers& handlers) {
+        wait(wait_max);
+        take(handlers);
+    }
+    /// Never blocks. A message whose switch has disconnected, or whose queue is full, is dropped and
     /// counted; the switch notices the gap and asks again. @param messages with the route of a Peer of this
     /// Server
     void send(const std::vector<Outgoing>& messages);
@@ -76,40 +84,38 @@ class Server {
   private:
     void bind_switches(const std::string& endpoint, const std::string& secret_key);
     void bind_commands(const std::string& path);
-    void authenticate();
-    void receive_commands(const Handlers& handlers);
+    void authenticate(const Handlers& handlers);
+    bool receive_command(const Handlers& handlers);
     void send_reply(std::vector<zmq::message_t>& envelope, const std::string& text);
-    void receive_messages(std::size_t index, const Handlers& handlers);
+    bool receive_message(std::size_t index, const Handlers& handlers);
+    std::vector<zmq::message_t> receive(zmq::socket_t& socket);
+    void note(const zmq::error_t& fault);
+    void restore_files();
+    void watch_connections();
+    [[nodiscard]] bool may_stay(zmq::message_t& part, const std::string& key);
+    void end_connection(int descriptor);
 
     using PublicKey = std::array<std::uint8_t, 32>;
     zmq::context_t context_{1};
     std::map<PublicKey, std::string> hosts_;  // by the key in the cluster file
     std::vector<zmq::socket_t> routers_;      // by entry of `listen`
+    std::vector<zmq::socket_t> events_;       // of each router
+    Connections connections_;
     zmq::socket_t zap_;
     zmq::socket_t commands_;
-    std::vector<std::string> files_;  // of ipc sockets
+    /// An ipc socket's file, and the router that listens there.
+    struct File {
+        static constexpr std::size_t kCommands = SIZE_MAX;
+        std::string path;
+        std::size_t router;
+        bool is_bound = true;
+    };
+    std::vector<File> files_;
+    std::chrono::steady_clock::time_point looked_{};
+    std::size_t next_router_ = 0;  // where the next round begins
     ConnectionCounters counters_;
     CommandOrigin command_origin_;
     std::map<std::uint64_t, std::vector<zmq::message_t>> unanswered_;  // envelopes, by ticket
 };
-
-/// Serves messages and commands as they come, and an interval by the clock, until `stop` is set; returns at
-/// most 100 ms later.
-///
-/// A tick is due every `interval`, the first one interval after the call. One that is missed (the process was
-/// stopped, a solve took too long) is not made up for: the next one has all demands that the missed one would
-/// have had. Early solves are at least a tenth of the interval apart. The caller is the thread of `server`;
-/// `controller` keeps a Reach that refers to `server`, so no on_message() after the server's end.
-/// @param stop set by a signal handler or another thread
-/// @param clock moved by the command `clock.step`, with all that becomes due; null: time is real
-/// @throws HostError: the store cannot be written
-void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop, SteppedClock* clock = nullptr);
-
-/// Makes a CURVE key pair: the secret key goes into a new file (mode 0600), the public key is returned; both
-/// are 40 characters of Z85. @throws HostError: the file exists or cannot be written, or libzmq has no CURVE
-[[nodiscard]] std::string make_key(const std::string& path);
-/// Reads a Z85 key from a file; white space around it is ignored. @throws HostError: unreadable, or not a key
-[[nodiscard]] std::string read_key(const std::string& path);
 
 }  // namespace weir

@@ -27,6 +27,10 @@ std::vector<Session*> Sessions::active() const {
 std::string Sessions::why_refused(const Peer& peer, HostIndex host, const std::string& name) const {
     if (host == kNowhere)
         return "there is no host " + name + " in the cluster file";
+    if (peer.host.empty() && !config_.hosts[host].key.empty())
+        return "host " + name +
+               " has a key in the cluster file, and a connection without one (ipc) claims it: " +
+               "connect over tcp with secret_key_file, or remove the key from the cluster file";
     return peer.host.empty() || peer.host == name
                ? ""
                : "host " + name + " is claimed with the key of " + peer.host;
@@ -48,7 +52,7 @@ Sessions::Opened Sessions::open(const Peer& peer, HostIndex host, std::uint32_t 
     const bool is_repeated =
         session && session->number == number && !session->is_silent && session->route == peer.route;
     if (session)
-        routes_.erase(session->route);
+        forget_route(*session);
     if (!is_repeated) {
         auto next = std::make_unique<Session>();
         if (session)
@@ -78,7 +82,13 @@ std::vector<Session*> Sessions::expire(Nanos now) {
 
 void Sessions::end(Session& session) {
     session.is_silent = true;
-    routes_.erase(session.route);
+    forget_route(session);
+}
+
+void Sessions::forget_route(const Session& session) {
+    const auto known = routes_.find(session.route);
+    if (known != routes_.end() && known->second == session.host)
+        routes_.erase(known);
 }
 
 }  // namespace weir

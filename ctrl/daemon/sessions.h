@@ -46,9 +46,11 @@ struct Outgoing {
 struct ConnectionCounters {
     std::uint64_t denied = 0;       ///< connections without a key of the cluster file
     std::uint64_t admitted = 0;     ///< connections that showed a host's key
+    std::uint64_t surplus = 0;      ///< connections and messages beyond those that a key may have
     std::uint64_t odd_frames = 0;   ///< messages that are not two frames
     std::uint64_t unreachable = 0;  ///< messages to switches that had disconnected
     std::uint64_t full = 0;         ///< messages to switches whose queue was full
+    std::uint64_t faults = 0;       ///< messages that ZeroMQ failed to receive or send
 };
 
 /// A vNIC of a HELLO that has no place on the host.
@@ -56,6 +58,26 @@ struct Refusal {
     wire::HelloVnic vnic;
     std::string why;
     bool is_final = false;  ///< for what the cluster file says, which does not change; others are tried again
+};
+
+/// Which refused vNICs of one HELLO are listed and audited: the first 100, and of those that the cluster file
+/// does not have the first 5. All of them are refused.
+class RefusalList {
+  public:
+    /// Asked once for each, in the order of the HELLO.
+    [[nodiscard]] bool takes(bool is_known) {
+        if (listed_ >= kListed || (!is_known && unknown_ >= kUnknownListed))
+            return false;
+        ++listed_;
+        unknown_ += is_known ? 0 : 1;
+        return true;
+    }
+
+  private:
+    static constexpr unsigned kListed = 100;
+    static constexpr unsigned kUnknownListed = 5;
+    unsigned listed_ = 0;
+    unsigned unknown_ = 0;
 };
 
 struct Session {
@@ -116,6 +138,9 @@ class Sessions {
     void end(Session& session);
 
   private:
+    /// A plain connection may have sent HELLO for another host since.
+    void forget_route(const Session& session);
+
     const ClusterConfig& config_;
     std::vector<std::unique_ptr<Session>> by_host_;
     std::map<std::string, HostIndex, std::less<>> routes_;

@@ -11,11 +11,10 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "common/clock.h"
+#include "common/service_notifier.h"
 #include "common/stepped_clock.h"
 #include "vswitch/agent/command_socket.h"
 #include "vswitch/agent/commands.h"
@@ -23,27 +22,6 @@
 #include "vswitch/agent/switch_control.h"
 
 namespace weir {
-
-class ServiceNotifier {
-  public:
-    /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID; sends nothing when systemd set none of them.
-    ServiceNotifier();
-
-    /// The switch forwards. Starts the watchdog's time.
-    void ready(Nanos now);
-    /// Whether half of the watchdog's time has passed since the last alive().
-    [[nodiscard]] bool alive_due(Nanos now) const { return period_ && now - last_alive_ >= *period_; }
-    /// Feeds the watchdog; call it only while the workers answer.
-    void alive(Nanos now);
-    void stopping() { send("STOPPING=1"); }
-
-  private:
-    void send(std::string_view state) const;
-
-    std::string socket_;           ///< empty: nothing is sent
-    std::optional<Nanos> period_;  ///< half of the watchdog's time; absent without a watchdog
-    Nanos last_alive_ = 0;
-};
 
 class Agent {
   public:

@@ -20,7 +20,11 @@ const json kStatus =
     "counters": {"messages": 100, "solves": 45, "early_solves": 3,
                  "refused": {"malformed": {"magic": 2, "short": 0}, "stale": 1, "foreign": 0}},
     "appliances": [{"name": "disk", "phase": "stable", "estimate": 6500, "allocate": 6400, "window": [6400, 6600]}],
-    "sockets": {"denied": 5}, "refusals": [{"what": "refused: there is no host h9 in the cluster file", "times": 4}]})");
+    "sockets": {"denied": 5},
+    "loop": {"ticks": 42, "missed": 1, "lag_ns": {"last": 150000, "p99": 2000000, "max": 40000000},
+             "solve_ns": {"last": 3000000, "max": 5000000}, "early_solve_ns": {"last": 1000000, "max": 2000000, "sum": 3000000}},
+    "budgets": {"refused": {"hellos": 91, "messages": 0}, "peers": [{"peer": "h2", "reason": "hellos", "times": 91}]},
+    "refusals": [{"what": "refused: there is no host h9 in the cluster file", "times": 4}]})");
 
 }  // namespace
 
@@ -153,7 +157,14 @@ TEST_CASE("the controller's status shows its hosts and what was refused") {
     CHECK(has(text, "h1    connected  verified      2      7    400 ms ago  0.1.0"));
     CHECK(has(text, "h2    absent     -             -      -             -  -"));
     CHECK(has(text, "disk       stable  6.5 ktokens/s  6.4 ktokens/s  6.4 ktokens/s to 6.6 ktokens/s"));
-    CHECK(has(text, "refused: malformed magic 2, stale 1, connections without a known key 5"));
+    CHECK(has(
+        text,
+        "\nintervals begin late by 150 us (99 % within 2 ms, at most 40 ms), missed 1; allocating took 3 ms "
+        "(at most 5 ms), between intervals 1 ms (at most 2 ms)\n"));
+    CHECK(
+        has(text,
+            "refused: malformed magic 2, stale 1, over budget hellos 91, connections without a known key 5\n"
+            "  over budget: hellos of h2 (91 times)\n"));
     CHECK(has(text, "refused: there is no host h9 in the cluster file (4 times)"));
     CHECK(has(text, "refused now: vNIC x9: it is not in the cluster file (host h1)"));
 }

@@ -3,6 +3,7 @@
 
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/placement/cluster_plan.h"
+#include "ctrl/store/store.h"
 #include "test/support/catch.h"
 
 using namespace weir;

@@ -1,7 +1,5 @@
-// server_test.cc - the sockets of weir-ctrl: ipc and tcp; right, wrong and no key; commands; the loop.
+// server_test.cc - the sockets of weir-ctrl: ipc and tcp; right, wrong and no key; commands; turns of intake.
 #include "ctrl/daemon/server.h"
-
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,101 +8,14 @@
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
-#include "test/ctrl/daemon/fake_switch.h"
-#include "test/ctrl/daemon/max_min_solver.h"
-#include "test/support/catch.h"
-#include "test/support/temp_folder.h"
-#include "test/support/wait.h"
+#include "ctrl/daemon/key_file.h"
+#include "test/ctrl/daemon/cell.h"
 
 using namespace weir;
 using namespace std::chrono_literals;
-
-namespace {
-
-struct Keys {
-    char open[41];
-    char secret[41];
-    Keys() { REQUIRE(zmq_curve_keypair(open, secret) == 0); }
-};
-
-// A controller with its sockets; turn() is one iteration of its loop.
-struct Cell {
-    test::TempFolder folder;
-    Keys own;
-    Keys h1;
-    Keys h2;
-    ClusterConfig config;
-    test::MaxMinSolver solver;
-    Store store{":memory:"};
-    std::unique_ptr<Controller> controller;
-    std::unique_ptr<Server> server;
-
-    explicit Cell(bool tcp) {
-        config.hosts = {{.name = "h1", .rack = "", .key = h1.open},
-                        {.name = "h2", .rack = "", .key = h2.open}};
-        config.control_socket = folder.file("ctrl.sock");
-        config.listen = {tcp ? "tcp://127.0.0.1:" + std::to_string(port())
-                             : "ipc://" + folder.file("ctrl.ipc")};
-        controller = std::make_unique<Controller>(config, solver, store, 1'000);
-        server = std::make_unique<Server>(config, tcp ? own.secret : "");
-    }
-    // A port that is free now.
-    static unsigned port() {
-        zmq::context_t context;
-        zmq::socket_t probe(context, zmq::socket_type::router);
-        probe.bind("tcp://127.0.0.1:*");
-        const std::string endpoint = probe.get(zmq::sockopt::last_endpoint);
-        return static_cast<unsigned>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
-    }
-    void turn() {
-        server->serve(5ms, {[&](const Peer& peer, auto header, auto body) {
-                                controller->on_message(peer, header, body, 0);
-                            },
-                            [&](std::string_view request) {
-                                return controller->on_command(request, server->counters(), 0);
-                            }});
-        server->send(controller->take_outgoing());
-    }
-    template <typename Condition>
-    bool turn_until(Condition holds) {
-        return testing::until(holds, [this] { turn(); });
-    }
-};
-
-// A switch's end of the connection.
-struct Dealer {
-    zmq::context_t context;
-    zmq::socket_t socket{context, zmq::socket_type::dealer};
-
-    Dealer(const Cell& cell, const Keys* keys, const char* server_key = nullptr) {
-        socket.set(zmq::sockopt::linger, 0);
-        if (keys != nullptr) {
-            socket.set(zmq::sockopt::curve_serverkey, server_key == nullptr ? cell.own.open : server_key);
-            socket.set(zmq::sockopt::curve_publickey, keys->open);
-            socket.set(zmq::sockopt::curve_secretkey, keys->secret);
-        }
-        socket.connect(cell.config.listen.front());
-    }
-    void send(const test::FakeSwitch::Message& message) {
-        socket.send(zmq::buffer(message.header), zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-        socket.send(zmq::buffer(message.body), zmq::send_flags::dontwait);
-    }
-    bool receive(test::FakeSwitch& to) {
-        zmq::message_t header;
-        zmq::message_t body;
-        if (!socket.recv(header, zmq::recv_flags::dontwait))
-            return false;
-        (void)socket.recv(body, zmq::recv_flags::dontwait);
-        Outgoing message{to.peer.route, {}, {}};
-        std::copy_n(header.data<std::uint8_t>(), std::min(header.size(), message.header.size()),
-                    message.header.begin());
-        message.body.assign(body.data<std::uint8_t>(), body.data<std::uint8_t>() + body.size());
-        to.receive(message);
-        return true;
-    }
-};
-
-}  // namespace
+using test::Cell;
+using test::Dealer;
+using test::Keys;
 
 TEST_CASE("a switch of the same machine is welcomed over ipc") {
     Cell cell(false);
@@ -256,28 +167,6 @@ TEST_CASE("a command that takes long is answered later, and others meanwhile") {
     cell.server->reply({ticket, "twice"});  // no peer waits for it
 }
 
-TEST_CASE("the loop solves once an interval and stops when asked") {
-    struct Counting final : Solver {
-        std::atomic<int> solved{0};
-        std::vector<wire::FlowAllocation> solve(const Cluster&, const FlowDemands&, bool whole) override {
-            solved += whole;
-            return {};
-        }
-    };
-    Cell cell(false);
-    cell.config.interval = 100'000'000;
-    Counting solver;
-    Controller controller(cell.config, solver, cell.store, 1'000);
-    std::atomic<bool> stop{false};
-    const auto began = std::chrono::steady_clock::now();
-    std::thread loop([&] { run_intervals(cell.config, controller, *cell.server, stop); });
-    CHECK(testing::until([&] { return solver.solved >= 3; }));
-    stop = true;
-    loop.join();
-    CHECK(std::chrono::steady_clock::now() - began >= 300ms);
-    CHECK(controller.interval() == static_cast<std::uint32_t>(solver.solved));
-}
-
 TEST_CASE("a key is made once, read again, and never overwritten") {
     const test::TempFolder folder;
     const std::string file = folder.file("key");
@@ -296,43 +185,183 @@ TEST_CASE("a key is made once, read again, and never overwritten") {
     CHECK_THROWS_AS(read_key(folder.file("none")), HostError);
 }
 
-TEST_CASE(
-    "on a stepped clock the loop solves at the ends of the intervals that are stepped over, and else never") {
+TEST_CASE("a turn ends between two messages when its time is over, and connections have turns") {
     Cell cell(false);
-    cell.config.interval = kNanosPerSec;
-    SteppedClock clock;
-    std::atomic<bool> stop = false;
-    std::thread loop([&] { run_intervals(cell.config, *cell.controller, *cell.server, stop, &clock); });
-    const auto ask = [&cell](const std::string& command) {
-        zmq::context_t context;
-        zmq::socket_t socket(context, zmq::socket_type::req);
-        socket.set(zmq::sockopt::linger, 0);
-        socket.connect("ipc://" + cell.config.control_socket);
-        socket.send(zmq::buffer(R"({"schema":1,"command":)" + command + "}"), zmq::send_flags::none);
-        zmq::message_t reply;
-        (void)socket.recv(reply, zmq::recv_flags::none);
-        return nlohmann::json::parse(reply.to_string());
-    };
-    const auto intervals = [&] { return ask(R"("status")").at("data").at("interval"); };
-    CHECK(intervals() == 0);
-    const auto step = [&](const std::string& span) {
-        return ask(R"("clock.step","args":{"span":")" + span + "\"}");
-    };
-    CHECK(step("999ms").at("data").at("now_ns") == SteppedClock::kStart + 999'000'000);
-    CHECK(intervals() == 0);
-    step("1ms");
-    CHECK(intervals() == 1);
-    step("5500ms");
-    CHECK(intervals() == 6);
-    CHECK(clock.now() == SteppedClock::kStart + 6'500'000'000);
-    CHECK(step("61s").at("faults")[0].at("path") == "args.span");
-    stop = true;
-    loop.join();
+    Dealer flood(cell, nullptr);
+    Dealer quiet(cell, nullptr);
+    test::FakeSwitch h1("h1", {}, "x");
+    test::FakeSwitch h2("h2", {}, "x");
+    // Both have a connection first: the flood is one of a known switch.
+    for (auto [dealer, from] : {std::pair{&flood, &h1}, std::pair{&quiet, &h2}}) {
+        dealer->send(from->send_hello());
+        REQUIRE(cell.turn_until([&] { return dealer->receive(*from) && from->welcome; }));
+    }
+    for (int sent = 0; sent < 40; ++sent)
+        flood.send(h1.send_demands());
+    quiet.send(h2.send_demands());
+    std::vector<std::string> order;
+    int left = 0;
+    const Server::Handlers handlers{[&](const Peer& peer, auto, auto) { order.push_back(peer.route); },
+                                    [](std::string_view) { return std::string(); },
+                                    [&] { return --left > 0; }};
+    for (std::size_t seen = 0; seen < 41;) {
+        cell.server->wait(1'000ms);
+        left = 5;
+        cell.server->take(handlers);
+        CHECK(order.size() - seen <= 5);
+        REQUIRE(order.size() > seen);
+        seen = order.size();
+    }
+    CHECK(order.size() == 41);
 }
 
-TEST_CASE("clock.step is refused while time is real") {
+TEST_CASE("addresses have turns: a flood at one does not hold up a message at the other") {
+    test::TempFolder folder;
+    ClusterConfig config;
+    config.hosts = {{.name = "h1", .rack = ""}, {.name = "h2", .rack = ""}};
+    config.control_socket = folder.file("ctrl.sock");
+    config.listen = {"ipc://" + folder.file("first.ipc"), "ipc://" + folder.file("second.ipc")};
+    Server server(config, "");
+    std::string order;
+    const Server::Handlers handlers{
+        [&](const Peer& peer, auto, auto) { order += peer.route[0] == 0 ? 'f' : 's'; },
+        [](std::string_view) { return std::string(); }};
+    zmq::context_t context;
+    std::vector<zmq::socket_t> dealers;
+    for (const std::string& endpoint : config.listen) {
+        dealers.emplace_back(context, zmq::socket_type::dealer).set(zmq::sockopt::linger, 0);
+        dealers.back().connect(endpoint);
+    }
+    const auto send = [&](std::size_t to, int times) {
+        for (int sent = 0; sent < times; ++sent) {
+            dealers[to].send(zmq::str_buffer("header"), zmq::send_flags::sndmore);
+            dealers[to].send(zmq::str_buffer("body"), zmq::send_flags::none);
+        }
+    };
+    send(1, 1);
+    send(0, 40);
+    REQUIRE(testing::until([&] { return order.size() == 41; }, [&] { server.serve(5ms, handlers); }));
+    order.clear();
+    send(1, 1);
+    std::this_thread::sleep_for(50ms);  // it is there, before the flood
+    send(0, 40);
+    REQUIRE(testing::until([&] { return order.size() == 41; }, [&] { server.serve(5ms, handlers); }));
+    CHECK(order.find('s') <= 1);
+}
+
+TEST_CASE("of many commands 16 are answered in a turn") {
     Cell cell(false);
-    const auto reply = nlohmann::json::parse(cell.controller->on_command(
-        R"({"schema":1,"command":"clock.step","args":{"span":"1s"}})", cell.server->counters(), 0));
-    CHECK(reply.at("faults")[0].at("allowed") == "a controller that was started with --clock stepped");
+    zmq::context_t context;
+    zmq::socket_t asking(context, zmq::socket_type::dealer);
+    asking.set(zmq::sockopt::linger, 0);
+    asking.connect("ipc://" + cell.config.control_socket);
+    for (int sent = 0; sent < 16; ++sent) {
+        asking.send(zmq::message_t(), zmq::send_flags::sndmore);
+        asking.send(zmq::str_buffer("{}"), zmq::send_flags::none);
+    }
+    int answered = 0;
+    const Server::Handlers handlers{[](const Peer&, auto, auto) {},
+                                    [&](std::string_view) {
+                                        // The asker never waits for an answer, and never runs out of
+                                        // questions.
+                                        asking.send(zmq::message_t(), zmq::send_flags::sndmore);
+                                        asking.send(zmq::str_buffer("{}"), zmq::send_flags::none);
+                                        std::this_thread::sleep_for(1ms);
+                                        ++answered;
+                                        return std::string("{}");
+                                    }};
+    cell.server->wait(1'000ms);
+    cell.server->take(handlers);
+    CHECK(answered > 0);
+    CHECK(answered <= 16);
+}
+
+TEST_CASE("sockets that vanished with their folder come back, and connections outlast it") {
+    Cell cell(false);
+    Dealer before(cell, nullptr);
+    test::FakeSwitch h1("h1", {}, "x");
+    before.send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return before.receive(h1) && h1.welcome; }));
+    std::filesystem::remove(cell.folder.file("ctrl.ipc"));
+    std::filesystem::remove(cell.folder.file("ctrl.sock"));
+    REQUIRE(cell.turn_until([&] {
+        return std::filesystem::exists(cell.folder.file("ctrl.ipc")) &&
+               std::filesystem::exists(cell.folder.file("ctrl.sock"));
+    }));
+    Dealer after(cell, nullptr);
+    test::FakeSwitch h2("h2", {}, "x");
+    after.send(h2.send_hello());
+    REQUIRE(cell.turn_until([&] { return after.receive(h2) && h2.welcome; }));
+    h1.welcome.reset();
+    before.send(h1.send_hello());
+    CHECK(cell.turn_until([&] { return before.receive(h1) && h1.welcome; }));
+    CHECK(cell.server->counters().faults == 0);
+}
+
+TEST_CASE("a plain connection is refused as a host that has a key, and counted") {
+    Cell cell(false);
+    cell.config.hosts[1].key = cell.h2.open;
+    Dealer dealer(cell, nullptr);
+    test::FakeSwitch h2("h2", {}, "x");
+    dealer.send(h2.send_hello());
+    REQUIRE(cell.turn_until([&] { return dealer.receive(h2) && h2.welcome; }));
+    CHECK(h2.welcome->refused.starts_with(
+        "host h2 has a key in the cluster file, and a connection without one"));
+    CHECK(cell.controller->counters().refused_hosts == 1);
+    CHECK(cell.controller->status(0)["hosts"][1]["state"] == "absent");
+}
+
+TEST_CASE("a reply that weirctl would refuse is replaced by the reason") {
+    Cell cell(false);
+    cell.store.save_specification(std::string(17 << 20, 'x'), 1'000);
+    const auto reply = nlohmann::json::parse(
+        cell.controller->on_command(R"({"schema": 1, "command": "running"})", cell.server->counters(), 0));
+    CHECK(reply["ok"] == false);
+    CHECK(reply["faults"][0]["path"] == "command");
+    CHECK(reply["faults"][0]["allowed"] == "at most 16777216 bytes");
+}
+
+TEST_CASE("over tcp a key has 4 connections, and one that ends makes room for the next") {
+    Cell cell(true);
+    std::vector<std::unique_ptr<Dealer>> dealers;
+    test::FakeSwitch h1("h1", {}, "x");
+    for (int i = 0; i < 6; ++i) {
+        dealers.push_back(std::make_unique<Dealer>(cell, &cell.h1));
+        dealers.back()->send(h1.send_hello());
+    }
+    REQUIRE(cell.turn_until(
+        [&] { return cell.controller->counters().messages == 4 && cell.server->counters().surplus >= 2; }));
+    Dealer other(cell, &cell.h2);
+    test::FakeSwitch h2("h2", {}, "x");
+    other.send(h2.send_hello());
+    REQUIRE(cell.turn_until([&] { return other.receive(h2) && h2.welcome; }));
+    dealers.erase(dealers.begin(), dealers.begin() + 3);
+    for (const auto& dealer : dealers) {
+        h1.welcome.reset();
+        CHECK(cell.turn_until([&] {
+            while (dealer->receive(h1)) {
+            }
+            if (!h1.welcome)
+                dealer->send(h1.send_hello());
+            return h1.welcome.has_value();
+        }));
+    }
+}
+
+TEST_CASE("a store that cannot be read refuses the command, and the controller goes on") {
+    struct Failing final : Solver {
+        std::vector<wire::FlowAllocation> solve(const Cluster&, const FlowDemands&, bool) override {
+            return {};
+        }
+        [[nodiscard]] nlohmann::json describe_appliances() const override {
+            throw HostError("ctrl.db: disk I/O error");
+        }
+    };
+    Cell cell(false);
+    Failing solver;
+    Controller controller(cell.config, solver, cell.store, 1'000);
+    const auto reply = nlohmann::json::parse(
+        controller.on_command(R"({"schema": 1, "command": "status"})", cell.server->counters(), 0));
+    CHECK(reply["ok"] == false);
+    CHECK(reply["faults"][0]["found"] == "ctrl.db: disk I/O error");
 }

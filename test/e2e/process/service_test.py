@@ -6,6 +6,7 @@ import socket
 from unittest import mock
 
 from case import Case
+from controller import Controller
 from daemon import ROOT
 from wait import BOUND_SECONDS
 
@@ -27,6 +28,8 @@ class ServiceTest(Case):
                 self.assertEqual((service.get("Restart"), service.get("RestartSec")), ("on-failure", "1s"))
                 # systemd looks at the exit status of the main process alone: a check before it would be repeated for ever.
                 self.assertEqual((service.get("RestartPreventExitStatus"), service.get("ExecStartPre")), ("2", None))
+                # A program that stands still is restarted, too.
+                self.assertEqual((service.get("Type"), service.get("WatchdogSec")), ("notify", "30s"))
 
     def test_the_service_manager_is_notified_when_the_switch_is_ready_alive_and_stopping(self):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -40,6 +43,24 @@ class ServiceTest(Case):
         last = b""
         while last != b"STOPPING=1":
             last = manager.recv(64)
+
+    def test_the_service_manager_is_notified_when_the_controller_listens_is_alive_and_stops(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(self.path("notify"))
+        manager.settimeout(BOUND_SECONDS)
+        controller = Controller(self.folder, {"topology": {"hosts": [{"name": "h1"}]}})
+        self.addCleanup(controller.stop)
+        with mock.patch.dict(os.environ, NOTIFY_SOCKET=self.path("notify"), WATCHDOG_USEC="400000"):
+            controller.start()
+        self.assertEqual(manager.recv(256), b"READY=1")
+        received = set()
+        while not {b"WATCHDOG=1", b"STATUS"} <= received:
+            received.add(manager.recv(256).split(b"=cluster")[0])
+        self.assertEqual(controller.stop(), 0)
+        last = b""
+        while last != b"STOPPING=1":
+            last = manager.recv(256)
 
     def test_qemu_arguments_are_those_that_the_running_vnic_offers(self):
         self.start_switch(self.vnic(1), self.vnic(2, packed=False, mergeable=False, queues=2, mode="server"))

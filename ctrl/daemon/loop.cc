@@ -1,0 +1,138 @@
+// loop.cc - turns of intake, then the work that is due, then the answers.
+#include "ctrl/daemon/loop.h"
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/service_notifier.h"
+#include "ctrl/daemon/intake.h"
+#include "ctrl/daemon/schedule.h"
+
+namespace weir {
+namespace {
+
+constexpr Nanos kWaitMax = 100'000'000;
+/// Of `status`: pairs of peer and reason.
+constexpr std::size_t kRefusedPeers = 10;
+
+Nanos real_now() {
+    return static_cast<Nanos>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
+    const Nanos wait = std::min(when > now ? when - now : 0, kWaitMax);
+    return std::chrono::milliseconds((wait + 999'999) / 1'000'000);
+}
+
+class Loop {
+  public:
+    Loop(const ClusterConfig& config, Controller& controller, Server& server, SteppedClock* clock)
+        : config_(config),
+          controller_(controller),
+          server_(server),
+          clock_(clock),
+          intake_(controller, config),
+          stepped_from_(clock == nullptr ? 0 : std::time(nullptr) - seconds_of(clock->now())),
+          schedule_({.tick = [this](Nanos now) { controller_.tick(now, unix_time(now)); },
+                     .solve_early = [this](Nanos now) { controller_.solve_early(now); },
+                     .early_solve_due = [this] { return controller_.early_solve_due(); },
+                     .clock = [this] { return time(); }},
+                    config.interval, time()) {
+        if (clock_ != nullptr)
+            step_ = [this](Nanos span) { return step(span); };
+        controller_.set_reach([this](const Outgoing& message) {
+            server_.send(controller_.take_outgoing());
+            return server_.reaches(message);
+        });
+        controller_.set_loop_report([this] {
+            return nlohmann::json{{"loop", schedule_.figures().describe()},
+                                  {"budgets", intake_.budgets().describe(kRefusedPeers)}};
+        });
+    }
+    ~Loop() {
+        controller_.set_reach({});
+        controller_.set_loop_report({});
+    }
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+
+    void run(const std::atomic<bool>& stop) {
+        const Server::Handlers handlers{
+            [this](const Peer& peer, std::span<const std::uint8_t> header,
+                   std::span<const std::uint8_t> body) { intake_.on_message(peer, header, body, time()); },
+            [this](std::string_view request) {
+                return controller_.on_command(request, server_.counters(), time(), step_,
+                                              server_.command_origin());
+            },
+            [this] { return real_now() < turn_end_; }};
+        notifier_.ready(real_now());
+        while (!stop.load(std::memory_order_relaxed)) {
+            server_.wait(wait_until(schedule_.next_due(), time()));
+            turn_end_ =
+                intake_end(real_now(), config_.interval, clock_ == nullptr ? schedule_.next_tick() : kNever);
+            server_.take(handlers);
+            work_until(time());
+            for (const SideWork::Reply& reply : controller_.take_replies())
+                server_.reply(reply);
+            report();
+        }
+        notifier_.stopping();
+    }
+
+  private:
+    [[nodiscard]] Nanos time() const { return clock_ == nullptr ? real_now() : clock_->now(); }
+    static std::int64_t seconds_of(Nanos span) { return static_cast<std::int64_t>(span / kNanosPerSec); }
+    /// With a stepped clock the Unix time passes with it.
+    [[nodiscard]] std::int64_t unix_time(Nanos now) const {
+        return clock_ == nullptr ? std::time(nullptr) : stepped_from_ + seconds_of(now);
+    }
+    void work_until(Nanos now) {
+        schedule_.run_due(now);
+        server_.send(controller_.take_outgoing());
+    }
+    /// At most a tick for each interval of the span and one early solve: no message arrives meanwhile.
+    Nanos step(Nanos span) {
+        const Nanos end = clock_->now() + span;
+        for (Nanos due = schedule_.next_due(); due <= end; due = schedule_.next_due()) {
+            clock_->advance(std::max(due, clock_->now()) - clock_->now());
+            work_until(clock_->now());
+        }
+        clock_->advance(end - clock_->now());
+        return end;
+    }
+    void report() {
+        const Nanos now = real_now();
+        if (notifier_.alive_due(now))
+            notifier_.alive(now);
+        if (reported_ == controller_.interval())
+            return;
+        reported_ = controller_.interval();
+        notifier_.status("cluster " + config_.name + ", epoch " + std::to_string(controller_.epoch()) + ": " +
+                         std::to_string(controller_.connected_hosts()) + " of " +
+                         std::to_string(config_.hosts.size()) + " hosts are connected");
+    }
+
+    const ClusterConfig& config_;
+    Controller& controller_;
+    Server& server_;
+    SteppedClock* clock_;  // null: time is real
+    Intake intake_;
+    std::int64_t stepped_from_;  // Unix time when a stepped clock was 0
+    Schedule schedule_;
+    StepTime step_;  // empty: time is real
+    ServiceNotifier notifier_;
+    Nanos turn_end_ = 0;
+    std::uint32_t reported_ = 0;  // interval
+};
+
+}  // namespace
+
+void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
+                   const std::atomic<bool>& stop, SteppedClock* clock) {
+    Loop(config, controller, server, clock).run(stop);
+}
+
+}  // namespace weir
