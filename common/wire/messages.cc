@@ -74,7 +74,7 @@ std::string read_readable(ObjectReader& root, std::string_view key) {
     return root.read_text(key, text) && text.size() <= kTextBytesMax ? text : std::string();
 }
 
-/// Reads what a message of another protocol says of its sender, for people.
+/// Of a message of another protocol: reads the sender's name, and its version or refusal, for people.
 void read_other(ObjectReader& root, Hello& hello) {
     read_name(root, "host", hello.host);
     hello.version = read_readable(root, "version");

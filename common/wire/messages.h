@@ -26,7 +26,7 @@ namespace weir::wire {
 /// The protocol that this program speaks: kProtocolVersion, as JSON states it.
 inline constexpr std::uint32_t kProtocol = kProtocolVersion;
 
-/// Names of what a program can do besides its protocol. Those that the receiver does not know are ignored.
+/// Names of a program's abilities besides its protocol. Those that the receiver does not know are ignored.
 using Capabilities = std::vector<std::string>;
 inline constexpr std::size_t kCapabilitiesMax = 32;
 [[nodiscard]] bool has(const Capabilities& capabilities, std::string_view name);

@@ -1,4 +1,4 @@
-// billed_time.h - the time of one vNIC that its bill has: each instant once, whatever order periods come in.
+// billed_time.h - the time of one vNIC that its bill has: each instant once, in any order of the periods.
 // Source: docs/algorithms.md 6.3
 // Units: Unix nanoseconds. Threads: any (values).
 //

@@ -163,7 +163,7 @@ struct GuestOptions {
 /// @param appliance whose pools are shown, in tokens per second; empty = of all appliances
 [[nodiscard]] std::string pools_text(const json& reply, const std::string& appliance,
                                      const Terminal& terminal);
-/// What a reply to pool.set or pool.reset adds to its confirmation; empty when the change is lasting.
+/// The warning after the confirmation of pool.set or pool.reset; empty when the change is lasting.
 [[nodiscard]] std::string not_lasting_text(const json& reply);
 
 // bill

@@ -254,7 +254,8 @@ std::string failing_text(const json& state, const std::string& name, const Termi
            whole_text(number_at(state, "/refused_writes")) + " writes refused; tried again every interval\n";
 }
 
-/// The store and the bill: a line for each that cannot be written, and for what was lost.
+/// The store and the bill: a line for each that cannot be written, for lost entries of the audit trail, and
+/// for billing periods that were refused or changed.
 std::string store_text(const json& status, const Terminal& terminal) {
     const json& store = at(status, "/store");
     const json& bill = at(status, "/bill");

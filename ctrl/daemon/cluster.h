@@ -142,7 +142,7 @@ class Cluster {
     std::vector<double> tenant_weights_;               // sums over the tenant's vNICs
     std::vector<std::set<std::uint32_t>> host_vnics_;  // ids by host, of vNICs that are there now
     std::vector<std::uint64_t> users_;                 // by appliance: vNICs that may use it
-    /// By appliance that pools divide: what each vNIC has of it.
+    /// By appliance that pools divide: each vNIC's part of it.
     std::map<std::uint32_t, std::unordered_map<std::string, PoolPart>> pooled_;
 };
 

@@ -1,4 +1,4 @@
-// connections.cc - counting a key's connections from what their sockets report.
+// connections.cc - counting a key's connections from the events of their sockets.
 #include "ctrl/daemon/connections.h"
 
 namespace weir {

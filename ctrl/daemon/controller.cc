@@ -317,7 +317,7 @@ void Controller::lose(const Session& session, Nanos now) {
     audit("lost", "host " + config_.hosts[host].name);
 }
 
-/// What was kept stays in the table of demands, for the caller to replace or remove.
+/// The kept demands stay in the table of demands, for the caller to replace or remove.
 void Controller::end_kept(HostIndex host) {
     const auto kept = kept_.find(host);
     if (kept == kept_.end())
@@ -336,8 +336,8 @@ void Controller::expire_kept(Nanos now) {
     }
 }
 
-/// After a silence its old rates would take what other flows have been given since: until the first solve it
-/// has its flows' floors, as it had while it was silent.
+/// After a silence the host's old rates would take capacity that other flows have been given since: until the
+/// first solve it has its flows' floors, as it had while it was silent.
 void Controller::fall_back_to_floors(Session& session) {
     std::vector<wire::FlowAllocation> floors;
     for (const wire::FlowAllocation& old : session.rates) {

@@ -3,9 +3,10 @@
 // Threads: one owner.
 //
 // A silent switch forwards by its guarantees. So each flow that it last reported counts as one that wants its
-// guarantee, and so does a flow that it did not report and has something reserved: it may begin unseen. What
-// the solver gives others then leaves these guarantees free. Example: of 1,000 tokens/s vNIC a1 has reserved
-// 300 and used 900 when its switch went silent; from then on it counts with 300, and another vNIC has 700.
+// guarantee, and so does a flow that it did not report and has something reserved: it may begin unseen. The
+// allocations of other flows then leave these guarantees free. Example: of 1,000 tokens/s vNIC a1 has
+// reserved 300 and used 900 when its switch went silent; from then on it counts with 300, and another vNIC
+// has 700.
 #pragma once
 
 #include <vector>

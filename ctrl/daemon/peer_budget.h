@@ -54,7 +54,7 @@ inline constexpr std::size_t kWorks = 7;
 [[nodiscard]] const char* name_of(Work work);
 
 using WorkLimits = std::array<AllowedRate, kWorks>;
-/// What a switch that keeps to docs/protocol.md never exceeds.
+/// Limits of each kind of work that no switch exceeds while it keeps to docs/protocol.md.
 [[nodiscard]] WorkLimits work_limits(Nanos interval);
 
 /// Plain connections of a cluster that are served at once: 4 of each host, as a key has, and some more.

@@ -1,4 +1,4 @@
-// rate_limits.cc - floors within limits, then room to grow within what is left of them.
+// rate_limits.cc - floors within limits, then room to grow within the rest of them.
 #include "ctrl/daemon/rate_limits.h"
 
 #include <algorithm>

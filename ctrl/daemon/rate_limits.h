@@ -3,9 +3,9 @@
 // Units: tokens (at links: bytes) per second. Threads: one owner. Keeps its working memory.
 //
 // A flow gets more than the allocation for its demand: its floor, and on the ways to and from an appliance
-// room for larger requests. Both come out of what the allocation left of a limit. A tenth of each limit is
-// kept for the floors of flows with less, so that they can show a demand beside flows that want the whole
-// limit.
+// room for larger requests. Both come out of the part of a limit that the allocation left. A tenth of each
+// limit is kept for the floors of flows with less, so that they can show a demand beside flows that want the
+// whole limit.
 //
 // Example: a vNIC with a limit of 1,000 bytes/s has flows of 950, 20 and 0 with floors of 300. A third of
 // the tenth is 33: the rates are 933, 33 and 33. With 400, 20 and 0 there is room: 400, 300 and 300.
@@ -25,7 +25,7 @@ struct PartRate {
     bool is_stated = false;  ///< false: the flow does not use the part
     double allocated = 0;    ///< for its demand
     double wanted = 0;       ///< with room to grow
-    double floor = 0;        ///< that it may use whatever its demand
+    double floor = 0;        ///< that it may use at any demand
     /// Numbers of the limits that it counts against; alloc::kNone: none.
     std::array<std::uint32_t, 2> limits{alloc::kNone, alloc::kNone};
 };

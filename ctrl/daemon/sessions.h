@@ -57,7 +57,7 @@ struct ConnectionCounters {
 struct Refusal {
     wire::HelloVnic vnic;
     std::string why;
-    bool is_final = false;  ///< for what the cluster file says, which does not change; others are tried again
+    bool is_final = false;  ///< by the cluster file, which does not change; other vNICs are tried again
 };
 
 /// Which refused vNICs of one HELLO are listed and audited: the first 100, and of those that the cluster file

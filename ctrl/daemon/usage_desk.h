@@ -1,11 +1,11 @@
-// usage_desk.h - billing periods on their way from a USAGE message to the bill, and what is acknowledged.
+// usage_desk.h - billing periods on their way from a USAGE message to the bill, and their acknowledgment.
 // Source: SoftBW 4.2; docs/protocol.md; docs/algorithms.md 6.3
 // Units: Unix nanoseconds, bytes. Threads: one owner.
 //
-// A period is stored, refused for good, or early. What BILLED acknowledges is stored or refused for good, and
-// each refusal is counted and audited. An early period ends a little after the controller's clock: its switch
-// sends it again until its time has come. One that ends later than that is refused, because a switch whose
-// clock is a year ahead would otherwise end its vNICs' bill for a year, or wait for ever.
+// A period is stored, refused for good, or early. Periods that BILLED acknowledges are stored or refused for
+// good, and each refusal is counted and audited. An early period ends a little after the controller's clock:
+// its switch sends it again until its time has come. One that ends later than that is refused, because a
+// switch whose clock is a year ahead would otherwise end its vNICs' bill for a year, or wait for ever.
 //
 // Example: at 12:00:00 a message has periods that end at 11:59:59, 12:00:02 and 12:03:00. The first two are
 // stored, and BILLED covers the time before 12:03:00. The third one comes again, and is stored at 12:02:55. A
@@ -75,7 +75,7 @@ class UsageDesk {
     [[nodiscard]] const std::map<std::uint32_t, RemovedVnic>& removed() const { return removed_; }
     /// Hands the periods to the bill. @param now Unix nanoseconds
     void on_usage(const Sender& sender, std::span<const wire::Usage> periods, std::int64_t now);
-    /// What is to be acknowledged since the last call.
+    /// Acknowledgments that became due since the last call.
     [[nodiscard]] std::vector<Billed> take_billed();
     [[nodiscard]] const UsageCounters& counters() const { return counters_; }
 
@@ -114,7 +114,7 @@ class UsageDesk {
     UsageCounters counters_;
     std::map<std::uint32_t, RemovedVnic> removed_;  // by id
     std::map<std::uint32_t, Origin> origins_;       // by id of the vNIC
-    std::map<std::uint64_t, Billed> waiting_;       // by key: what is acknowledged when it is stored
+    std::map<std::uint64_t, Billed> waiting_;       // by key: acknowledged when its periods are stored
     std::map<HostIndex, std::uint64_t> in_flight_;  // key of the host's message that is being stored
     std::uint64_t last_key_ = 0;
     std::vector<Billed> billed_;

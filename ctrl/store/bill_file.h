@@ -3,8 +3,8 @@
 // Units: Unix nanoseconds, bytes; money in the unit of p0. Threads: one at a time.
 //
 // A file continues the chain of hashes of the file before it. Sums are written later than their lines, a part
-// of them with each transaction; the number of the last line that a sum has is stored with it. What is read
-// is the stored sums and the lines after them, so that sums are exact at any time.
+// of them with each transaction; the number of the last line that a sum has is stored with it. A reader
+// adds the lines after that one to the stored sum, so that sums are exact at any time.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct BillChain {
     bool operator==(const BillChain&) const = default;
 };
 
-/// What a new file continues.
+/// The chain, and the vNICs' last periods, that a new file continues.
 struct BillBeginning {
     BillChain chain{};
     std::map<std::string, std::int64_t> ended{};  ///< by vNIC: the end of its last period
@@ -80,7 +80,8 @@ class BillFile {
 
     [[nodiscard]] std::int64_t vnic_id(const std::string& vnic, const std::string& tenant);
     void add_line(const BillLine& line);
-    /// States what the lines of one transaction are, so that a part of a day is found without an index.
+    /// States the numbers and times of one transaction's lines, so that a part of a day is found without an
+    /// index.
     void add_batch(std::int64_t first, std::int64_t last, std::int64_t began, std::int64_t ended);
     [[nodiscard]] std::optional<DaySum> sum(std::int64_t vnic_id, billing::GuaranteeKind guarantee,
                                             std::int64_t day);

@@ -35,7 +35,7 @@ struct BillSum {
     std::optional<double> fulfillment{};  ///< delivered / promised; none when nothing was promised
 };
 
-/// What a check of all lines and sums found.
+/// The result of a check of all lines and sums.
 struct BillCheck {
     std::int64_t first_line = 0;                  ///< that was checked; 0 = there is none
     std::optional<std::int64_t> first_altered{};  ///< number of the first line that was altered or removed

@@ -124,7 +124,7 @@ void BillStore::prepare(std::int64_t unix_seconds) {
         open();
     const std::string month = month_of(unix_seconds);
     if (!current_) {
-        std::error_code error;  // opening the file reports what is wrong
+        std::error_code error;  // opening the file reports the fault
         std::filesystem::create_directories(folder_, error);
         return load(month, {});
     }

@@ -87,7 +87,7 @@ std::int64_t BillStore::take_over(Database& store) {
         lines = count.step() ? count.integer(0) : 0;
     }
     if (lines != 0 && folder_ != kMemory) {
-        std::error_code error;  // opening the file reports what is wrong
+        std::error_code error;  // opening the file reports the fault
         std::filesystem::create_directories(folder_, error);
         const std::string path = path_of(kOldLines);
         if (!BillFile::is_begun(path) || !BillFile(path, {}).is_sealed()) {

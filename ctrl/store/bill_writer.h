@@ -47,7 +47,7 @@ class BillWriter {
     using Clock = std::function<std::int64_t()>;  ///< Unix seconds
 
     explicit BillWriter(std::string folder);
-    /// Writes what waits, once, and ends.
+    /// Writes the periods that wait, once, and ends.
     ~BillWriter();
     BillWriter(const BillWriter&) = delete;
     BillWriter& operator=(const BillWriter&) = delete;

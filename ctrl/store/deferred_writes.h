@@ -1,4 +1,4 @@
-// deferred_writes.h - what the store should have and may have late: kept in memory, written once a tick.
+// deferred_writes.h - changes that the store may have late: kept in memory, written once a tick.
 // Source: docs/design.md 7
 // Units: Unix seconds. Threads: one, the store's. Never throws after the constructor.
 //
@@ -51,7 +51,7 @@ class DeferredWrites {
     }
     /// An entry of the audit trail.
     void note(std::string_view kind, std::string text, std::int64_t unix_time);
-    /// The same for what an operator did.
+    /// The same for an operator's change.
     void note_change(std::string_view kind, std::string text, std::int64_t unix_time);
 
     /// Writes all that waits. @return whether the store has all of it now

@@ -28,7 +28,7 @@ namespace weir {
 /// The last rates that one host was sent.
 struct StoredAllocation {
     /// Rates of that age and older are not sent again. A restart, of the controller's machine too, takes
-    /// less; what flows wanted ten minutes ago is no better than their guarantees.
+    /// less; rates for the demands of ten minutes ago are no better than the flows' guarantees.
     static constexpr std::int64_t kAgeMax = 600;
 
     std::uint64_t epoch = 0;
@@ -84,7 +84,7 @@ struct StoreChanges {
     }
 };
 
-/// What the store must be of, and what its operator states.
+/// The cluster that the store must be of, and its operator's statements: a new name, a lost store.
 struct StoreTerms {
     static constexpr std::uint64_t kEpochAboveMax = std::uint64_t{1} << 53;  ///< exact as a number of JSON
 

@@ -2,7 +2,7 @@
 // Source: docs/algorithms.md 3.10. Units: bytes. Threads: the agent (at start and end main).
 //
 // A file that this user cannot have written (of another user, writable by others, no regular file, too long)
-// is refused: its contents would be a way around what the switch guards.
+// is refused: its contents would be a way around the guard of addresses and around guarantees.
 #pragma once
 
 #include <cstddef>

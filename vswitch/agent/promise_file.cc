@@ -1,4 +1,4 @@
-// promise_file.cc - PromiseFile: the three lines, and what is wrong with those of another file.
+// promise_file.cc - PromiseFile: the three lines, and the faults of a file that is refused.
 #include "vswitch/agent/promise_file.h"
 
 #include <array>

@@ -5,7 +5,7 @@
 // Three lines of JSON: a head with the host, the time of the last word of the controller and a checksum of
 // all the rest; the WELCOME; the TABLES. The two messages are read as strictly as from the wire. A file that
 // is cut, altered, of another host or of another version is refused as a whole. Promises do not expire: a
-// guarantee of last week is nearer to what was sold than none.
+// guarantee of last week is nearer to the one that was sold than none is.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct KeptPromises {
 
 class PromiseFile {
   public:
-    /// Twice the largest body of a message: TABLES that were read fit, in whatever form they were written.
+    /// Twice the largest body of a message: TABLES that were read fit, also where their text here is longer.
     static constexpr std::size_t kBytesMax = 2 * wire::kBodyBytesMax;
 
     PromiseFile(std::string path, std::string host) : path_(std::move(path)), host_(std::move(host)) {}

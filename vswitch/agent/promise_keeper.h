@@ -26,9 +26,9 @@ class PromiseKeeper {
     PromiseKeeper(std::string path, std::string host) : file_(std::move(path), std::move(host)) {}
     /// Puts the promises of the file into force, or logs why it is not used.
     void restore(ControllerSession& session, std::int64_t unix_now);
-    /// Writes what is due. A file that cannot be written is named once.
+    /// Writes the promises when that is due. A file that cannot be written is named once.
     void tick(const ControllerSession& session, Nanos now, std::int64_t unix_now);
-    /// Writes what the file does not have yet: the switch stops.
+    /// Writes the promises that a controller confirmed since the start: the switch stops.
     void finish(const ControllerSession& session);
     [[nodiscard]] PromiseReport report(const ControllerSession& session, std::int64_t unix_now) const;
 

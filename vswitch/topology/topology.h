@@ -94,7 +94,7 @@ class Topology final : public SwitchControl {
         NamedFault ring_fault;
         NamedFault front_end_fault;
         VnicRefusal refusal;             // by the controller
-        std::uint64_t last_command = 0;  // of the owner: until it is done, what it refers to must stay
+        std::uint64_t last_command = 0;  // of the owner: until it is done, values that it refers to must stay
         bool profile_due = false;        // the last one was not posted: its owner did not answer
     };
 

@@ -175,7 +175,7 @@ std::vector<FlowSample> Topology::sample_flows() {
     return samples;
 }
 
-/// What was not posted because a worker did not answer is still due in the next call.
+/// Rates that were not posted because a worker did not answer are still due in the next call.
 void Topology::set_rates(const FlowRates& rates) {
     const std::scoped_lock lock(mutex_);
     controller_rates_ = rates;

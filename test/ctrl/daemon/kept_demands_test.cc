@@ -1,4 +1,4 @@
-// kept_demands_test.cc - what a silent host counts with, and what the solver leaves free for it.
+// kept_demands_test.cc - the demands of a silent host, and the capacity that the solver leaves free for it.
 #include "ctrl/daemon/kept_demands.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct ThreeSites {
     void want(const char* from, const char* to, std::array<float, wire::kParts> tokens) {
         demands[flow(from, to)] = {.flow = flow(from, to), .used = tokens};
     }
-    /// Replaces the demands of h1 by what it counts with while its switch is silent.
+    /// Replaces the demands of h1 by those that it counts with while its switch is silent.
     void lose_h1() {
         std::size_t idle_pairs = kIdlePairsMax;
         const auto kept = kept_demands(cluster, 0, demands, idle_pairs);

@@ -127,7 +127,7 @@ struct Sum {
     }
 };
 
-/// Sums by what a limit bounds, and their check.
+/// Sums of rates that limits bound, by vNIC and way, by tenant and appliance, and of a pool; and their check.
 class Sums {
   public:
     explicit Sums(RandomSite& site) : site_(site) {}

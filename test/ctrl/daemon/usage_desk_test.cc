@@ -96,7 +96,7 @@ TEST_CASE("the promise on the bill is the controller's own, and a switch that st
     REQUIRE(world.notes.size() == 1);
     CHECK(world.notes[0].find("reports a guarantee of 900000000 bit/s, the cluster file has 100000000") !=
           std::string::npos);
-    // What is fair has no promise; a dynamic guarantee is the switch's alone.
+    // A period with fairness has no promise; a dynamic guarantee is the switch's alone.
     lie.guarantee = GuaranteeKind::kFairness;
     lie.began = lie.ended;
     lie.ended += kDeskSecond / 2;

@@ -19,7 +19,7 @@ struct FailingStore {
     FailingStore() { store->begin_epoch(1); }
     /// SQLite's own bound on the file's pages makes "database or disk is full".
     void set_full(bool is_full) { store->set_pages_max(is_full ? 1 : 1'000'000); }
-    void fill() {  // what is there already may be replaced within its pages
+    void fill() {  // rows that are there may be replaced within their pages
         writes.note("test", std::string(100'000, 'x'), 5);
     }
 };

@@ -187,7 +187,7 @@ TEST_CASE("new ids are stored together: 24,000 of them with one sync of the disk
         names.emplace_back("vnic", text);
     const std::uint64_t before = synced;
     store.add_endpoints(names);
-    CHECK(synced - before <= 4);  // the log, and what a checkpoint may add
+    CHECK(synced - before <= 4);  // syncs of the log, and of a checkpoint
     const std::uint32_t id = store.endpoint_id("vnic", "v23999");
     CHECK(id != store.endpoint_id("vnic", "v0"));
     CHECK(synced - before <= 4);

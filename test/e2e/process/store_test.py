@@ -22,7 +22,7 @@ class StoreTest(ControllerCase):
         return self.controller
 
     def refused(self, *options):
-        """What weir-ctrl says when it does not start."""
+        """The output of a weir-ctrl that does not start."""
         done = run([self.controller.PROGRAM, "--config", self.controller.write(), *options], check=False)
         self.assertEqual(done.returncode, 1)
         return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-// promise_keeper_test.cc - when promises are written, and what a switch that starts without a controller has.
+// promise_keeper_test.cc - when promises are written, and those of a switch that starts without a controller.
 #include "vswitch/agent/promise_keeper.h"
 
 #include <map>
