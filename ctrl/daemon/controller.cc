@@ -366,7 +366,7 @@ void Controller::on_usage(Session& session, std::span<const std::uint8_t> body) 
     for (const wire::Usage& period : periods) {
         last_ended = std::max(last_ended, period.ended);
         const ClusterEnd* end = cluster_.find_end(period.vnic);
-        if (end == nullptr || end->host != session.host) {
+        if (end == nullptr || end->is_appliance || end->host != session.host) {
             ++counters_.foreign_flows;
             continue;
         }
