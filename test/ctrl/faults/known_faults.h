@@ -19,7 +19,6 @@ inline constexpr std::array kKnownFaults{
     KnownFault{"ended", "2: a store that is full or fails ends the controller"},
     KnownFault{"limit.vnic", "4: limits do not hold in floors, widened ways and appliance traffic"},
     KnownFault{"limit.tenant", "4"},
-    KnownFault{"limit.guarantee", "4"},
     KnownFault{"limit.flow", "4"},
     KnownFault{"limit.switch", "4"},
     KnownFault{"bill.clock", "6: a period that ends in the future ends a vNIC's bill"},
