@@ -121,6 +121,8 @@ DEEP = (
     Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", VALGRIND, seconds=300, environment=UNDER_VALGRIND),),
           RELEASE, ("unit", "canary-memory"), needs=("--tests", "--memory"),
           canaries=(unit(RELEASE, "canary-memory", VALGRIND),), paths=UNIT),
+    Suite("seeds", "the controller and many switches under faults, 10,000 seeds", (unit(RELEASE, "seeds", seconds=600),), RELEASE,
+          ("seeds", "canary"), needs=ROOT_NEEDS, canaries=(CANARY,), paths=(*PRODUCT, "test/ctrl/faults", "test/runner/meson_tests.py")),
     fresh("fresh-tests", "a minimal Debian 12: tests, then the demo", "bookworm", "test/run.sh", "bench/demo.sh"),
     fresh("fresh-demo", "a minimal Debian 12 with the packages and objects of fresh-tests: the demo, then a guest", "--kept", "bookworm",
           "bench/demo.sh", "test/run.sh --only smoke"),
