@@ -90,6 +90,8 @@ bool Host::has(std::uint32_t vnic) const {
 void Host::set_hello() {
     wire::Hello hello{
         .host = name_, .version = "seeds", .uplink_bps = plan_.config.hosts[number_].uplink_bps};
+    hello.capabilities = {std::string(wire::capability::kPairFloors),
+                          std::string(wire::capability::kRefusals)};
     for (const std::uint32_t v : vnics_)
         hello.vnics.push_back({.name = plan_.vnics[v].name,
                                .tenant = plan_.config.tenants[plan_.vnics[v].tenant].name,
