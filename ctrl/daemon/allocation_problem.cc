@@ -168,6 +168,13 @@ void AllocationProblem::set_limits(const ClusterEnd& source, const ClusterEnd& d
     }
 }
 
+double AllocationProblem::demand_of(std::uint32_t index, wire::Part part) const {
+    for (const std::uint32_t at : physical_.row(index))
+        if (parts_[at] == part)
+            return physical_.tokens()[at] / seconds_;
+    return 0;
+}
+
 /// The least of the part's limits.
 double AllocationProblem::most_of(const PartRate& part) const {
     double most = alloc::kInfinite;

@@ -42,6 +42,8 @@ class AllocationProblem {
     /// numbers of limits(). @param index into flows()
     [[nodiscard]] FlowParts parts_of(const Cluster& cluster, std::uint32_t index,
                                      const alloc::VdcAllocation& allocation);
+    /// The flow's demand for the part, per second; 0: it has none. @param index into flows()
+    [[nodiscard]] double demand_of(std::uint32_t index, wire::Part part) const;
     /// Per second: of both directions of each vNIC, and of each tenant's part of each appliance.
     [[nodiscard]] std::span<const double> limits() const { return limits_; }
 

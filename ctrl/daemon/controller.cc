@@ -380,8 +380,11 @@ void Controller::solve(bool interval_ended) {
 
 void Controller::send_rates(Session& session, bool even_without_changes) {
     const bool is_snapshot = session.sender.changes(session.rates, changes_);
-    if (changes_.empty() && !even_without_changes)
+    if (changes_.empty() && !even_without_changes) {
+        if (is_snapshot)  // still due: it was not sent
+            session.sender.send_snapshot();
         return;
+    }
     Header header = session.sequencer.next(Type::kAllocation, interval_);
     header.flags = static_cast<std::uint16_t>((is_snapshot ? wire::flags::kSnapshot : 0) |
                                               (session.filter.gap() ? wire::flags::kAskSnapshot : 0));

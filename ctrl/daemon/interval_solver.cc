@@ -116,14 +116,18 @@ void IntervalSolver::add_parts(const Cluster& cluster, std::uint32_t index) {
     PartRate& tokens = parts[wire::kTokens];
     if (is_pooled(cluster, flow))  // a short link holds the flow back at the link, not here
         tokens = {.is_stated = true, .allocated = pools_.rate(cluster, flow)};
-    else if (tokens.is_stated)
+    else if (tokens.is_stated) {
         tokens.floor = static_cast<double>(cluster.floor_tokens(flow));
+        tokens.demand = problem_.demand_of(index, wire::Part::kAppliance);
+    }
     PartRate& there = parts[wire::kThere];
     if (cluster.find_end(flow.destination)->is_appliance)
         for (PartRate* way : {&there, &parts[wire::kBack]})
             way->floor = way->wanted;
-    else
+    else {
         there.floor = static_cast<double>(cluster.floor_bytes(flow));
+        there.demand = problem_.demand_of(index, wire::Part::kThere);
+    }
     wire::FlowAllocation stated{.flow = flow};
     for (std::size_t part = 0; part < wire::kParts; ++part) {
         if (parts[part].is_stated)

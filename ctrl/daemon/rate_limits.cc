@@ -10,6 +10,11 @@ namespace {
 /// Keeps sums of rounded numbers below the limit.
 constexpr double kRounding = 1 - 1e-12;
 
+/// The part of an allocation, or of a demand that got less, that is the flow's guarantee.
+double kept_of(const PartRate& part) {
+    return std::min(std::max(part.allocated, part.demand), part.floor);
+}
+
 }  // namespace
 
 template <typename Visit>
@@ -51,29 +56,44 @@ double RateLimits::floor_of(const PartRate& part) {
     return floor;
 }
 
+/// A part with an allocation keeps its own floor of it; only the rest makes room for the floors of the
+/// others.
 void RateLimits::give_floors() {
     for (const PartRate& part : parts_) {
         if (!part.is_stated)
             continue;
         const double floor = floor_of(part);
         each_limit(part, [&](Limit& limit) {
-            if (part.allocated < floor)
+            if (std::max(part.allocated, kept_of(part)) < floor) {
                 limit.floors += floor;
-            else
-                limit.allocated += part.allocated;
+                return;
+            }
+            limit.kept += kept_of(part);
+            limit.above += std::max(part.allocated - kept_of(part), 0.0);
         });
     }
-    for (Limit& limit : limits_)
-        if (limit.floors + limit.allocated > limit.most)
-            limit.scale = std::max(0.0, limit.most - limit.floors) / limit.allocated * kRounding;
+    for (Limit& limit : limits_) {
+        const double room = std::max(0.0, limit.most - limit.floors);
+        if (limit.kept > room)
+            limit.kept_part = room / limit.kept * kRounding;
+        if (limit.kept + limit.above > room && limit.above > 0)
+            limit.above_part = std::max(0.0, room - limit.kept) / limit.above * kRounding;
+    }
     rates_.assign(parts_.size(), 0.0);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        if (!parts_[i].is_stated)
+        const PartRate& part = parts_[i];
+        if (!part.is_stated)
             continue;
-        const double floor = floor_of(parts_[i]);
-        double scale = 1;
-        each_limit(parts_[i], [&](const Limit& limit) { scale = std::min(scale, limit.scale); });
-        rates_[i] = parts_[i].allocated < floor ? floor : parts_[i].allocated * scale;
+        const double floor = floor_of(part);
+        double kept = kept_of(part);
+        double above = std::max(part.allocated - kept, 0.0);
+        const double whole = above;
+        const double whole_kept = kept;
+        each_limit(part, [&](const Limit& limit) {
+            kept = std::min(kept, whole_kept * limit.kept_part);
+            above = std::min(above, whole * limit.above_part);
+        });
+        rates_[i] = std::max(part.allocated, kept_of(part)) < floor ? floor : kept + above;
     }
 }
 

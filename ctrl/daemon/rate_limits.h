@@ -5,7 +5,7 @@
 // A flow gets more than the allocation for its demand: its floor, and on the ways to and from an appliance
 // room for larger requests. Both come out of the part of a limit that the allocation left. A tenth of each
 // limit is kept for the floors of flows with less, so that they can show a demand beside flows that want the
-// whole limit.
+// whole limit. An allocation is cut for them down to the flow's own floor at most: that is its guarantee.
 //
 // Example: a vNIC with a limit of 1,000 bytes/s has flows of 950, 20 and 0 with floors of 300. A third of
 // the tenth is 33: the rates are 933, 33 and 33. With 400, 20 and 0 there is room: 400, 300 and 300.
@@ -26,6 +26,7 @@ struct PartRate {
     double allocated = 0;    ///< for its demand
     double wanted = 0;       ///< with room to grow
     double floor = 0;        ///< that it may use at any demand
+    double demand = 0;       ///< up to its floor it has this, even if less is allocated; 0: it is not known
     /// Numbers of the limits that it counts against; alloc::kNone: none.
     std::array<std::uint32_t, 2> limits{alloc::kNone, alloc::kNone};
 };
@@ -51,8 +52,10 @@ class RateLimits {
         double most = 0;
         double parts = 0;         // how many count against it
         double floors = 0;        // of parts that have less
-        double allocated = 0;     // to the others
-        double scale = 1;         // of the others
+        double kept = 0;          // of the others' allocations, up to their floors
+        double above = 0;         // of these allocations, beyond the floors
+        double kept_part = 1;     // that there is room for; below 1 only if floors exceed the limit
+        double above_part = 1;    // that there is room for
         double left = 0;          // when all have their scaled allocation, or floor
         double wanted = 0;        // beyond that
         double granted_part = 1;  // of `wanted`

@@ -16,19 +16,15 @@ struct KnownFault {
 };
 
 inline constexpr std::array kKnownFaults{
-    KnownFault{"ended", "2: a store that is full or fails ends the controller"},
-    KnownFault{"limit.vnic", "4: limits do not hold in floors, widened ways and appliance traffic"},
-    KnownFault{"limit.tenant", "4"},
-    KnownFault{"limit.flow", "4"},
-    KnownFault{"limit.switch", "4"},
-    KnownFault{"bill.clock", "6: a period that ends in the future ends a vNIC's bill"},
+    KnownFault{"limit.switch",
+               "4: a flow without demand has its guarantee, besides flows that have the whole limit"},
+    KnownFault{"bill.clock", "6: periods that a controller with a wrong clock saw are on no bill"},
     KnownFault{"bill.stolen",
                "6, 11: a period of a vNIC that another host took is acknowledged and not stored"},
     KnownFault{"bill.left",
                "new: the last periods of a vNIC that left while the controller was away are lost"},
     KnownFault{"capacity",
                "new: a switch that was killed keeps old rates beside new ones under loss (seed 41)"},
-    KnownFault{"guarantee.unknown", "A: a vNIC that was refused stays refused"},
     KnownFault{"capacity.old", "F: after a silence old rates come back as if they were new"},
     KnownFault{"capacity.silent", "G: guarantees of a silent host are given away"},
 };

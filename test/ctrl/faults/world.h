@@ -89,7 +89,8 @@ class World {
     Schedule schedule_;
     Liar liar_;
     DiskFolder disk_;
-    unsigned stores_ = 0;  // that were made so far
+    bool was_time_wrong_ = false;  // the controller's, an interval ago
+    unsigned stores_ = 0;          // that were made so far
     std::optional<Store> store_;
     std::unique_ptr<IntervalSolver> solver_;
     std::unique_ptr<Controller> controller_;

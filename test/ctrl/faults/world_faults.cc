@@ -1,6 +1,7 @@
 // world_faults.cc - beginning and ending the faults of the schedule, and what lines do meanwhile.
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "test/ctrl/faults/world.h"
 
@@ -105,7 +106,9 @@ void World::apply_faults() {
         if (fault.from == next_interval_)
             begin(fault);
     }
-    const bool is_time_wrong = is_active(FaultKind::kControllerClock);
+    // The controller reads its clock when an interval ends: the first one of a right clock counts too.
+    const bool is_wrong_now = is_active(FaultKind::kControllerClock);
+    const bool is_time_wrong = std::exchange(was_time_wrong_, is_wrong_now) || is_wrong_now;
     for (std::uint32_t host = 0; host < hosts_.size(); ++host) {
         hosts_[host].set_certain(!is_time_wrong && !is_active(FaultKind::kLiar, host));
         if (hosts_[host].is_running() || is_active(FaultKind::kKillSwitch, host))
