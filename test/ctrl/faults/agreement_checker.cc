@@ -47,7 +47,7 @@ class AgreementChecker final : public Checker {
             out.push_back({"agree.epoch", host.name() + " has interval " +
                                               std::to_string(session.interval()) + ", the controller " +
                                               std::to_string(world.controller()->interval())});
-        for (const ToldFlow& flow : told_flows(world, number)) {
+        for (const MirrorFlow& flow : mirror_flows(world, number)) {
             const auto found = host.rates().find(flow.local);
             const FlowTokens has = found == host.rates().end() ? FlowTokens{} : found->second;
             if (has != flow.rate)

@@ -20,7 +20,7 @@ class CapacityChecker final : public Checker {
         bool is_any_old = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
             if (is_solved_for(world, host))
-                add_told(world, host);
+                add_mirror(world, host);
             is_any_old |= has_old_rates(world, host);
         }
         judge(world, "capacity", out);
@@ -34,32 +34,32 @@ class CapacityChecker final : public Checker {
 
   private:
     void judge_silent(const World& world, Findings& out) {
-        const std::vector<double> told = sums_;
+        const std::vector<double> mirror = sums_;
         bool is_any_silent = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
             is_any_silent |= add_silent(world, host);
         if (is_any_silent)
             judge(world, "capacity.silent", out);
-        sums_ = told;
+        sums_ = mirror;
     }
 
     /// After a silence, rates of before may have been given to others. A switch that reconnects in time goes
     /// on with its rates until its first demand.
     static bool has_old_rates(const World& world, std::uint32_t host) {
-        return is_active(world, host) && !is_solved_for(world, host) && world.told(host).was_silent();
+        return is_active(world, host) && !is_solved_for(world, host) && world.mirror(host).was_silent();
     }
 
     /// Adds the rates of hosts that were silent and have not sent a demand in their session yet.
     void judge_old(const World& world, Findings& out) {
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
             if (has_old_rates(world, host))
-                add_told(world, host);
+                add_mirror(world, host);
         judge(world, "capacity.old", out);
     }
 
-    /// A flow at its floor counts nothing: others may use what it leaves until it asks for it.
-    void add_told(const World& world, std::uint32_t host) {
-        for (const ToldFlow& flow : told_flows(world, host)) {
+    /// A flow at its floor counts nothing: others may use the rest until it asks for it.
+    void add_mirror(const World& world, std::uint32_t host) {
+        for (const MirrorFlow& flow : mirror_flows(world, host)) {
             if (flow.vnic == kNone)
                 continue;
             FlowTokens floor{1, 1, 1};
@@ -77,17 +77,17 @@ class CapacityChecker final : public Checker {
         }
     }
 
-    /// Adds what a host has reserved at appliances and asked for until the controller lost it. Its switch
-    /// goes on with these guarantees. @return whether the host is silent
+    /// Adds the tokens that a host has reserved at appliances and asked for until the controller lost it. Its
+    /// switch goes on with these guarantees. @return whether the host is silent
     bool add_silent(const World& world, std::uint32_t host) {
         constexpr std::uint32_t kNoticed = 5;  // three intervals of silence, then a solve
         constexpr std::uint32_t kKept = 20;
-        const Told& told = world.told(host);
-        const std::uint32_t silence = world.interval() - told.message_at();
-        if (!told.is_solved() || silence < kNoticed || silence > kKept || world.age() <= silence ||
+        const Mirror& mirror = world.mirror(host);
+        const std::uint32_t silence = world.interval() - mirror.message_at();
+        if (!mirror.is_solved() || silence < kNoticed || silence > kKept || world.age() <= silence ||
             is_solved_for(world, host) || !world.hosts()[host].is_running())
             return false;
-        for (const ToldFlow& flow : told_flows(world, host)) {
+        for (const MirrorFlow& flow : mirror_flows(world, host)) {
             if (flow.vnic == kNone || flow.appliance == kNone)
                 continue;
             const auto asked = asks_[host].find(flow.local);
@@ -107,7 +107,7 @@ class CapacityChecker final : public Checker {
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
             if (!is_active(world, host))
                 continue;
-            for (const ToldFlow& flow : told_flows(world, host))
+            for (const MirrorFlow& flow : mirror_flows(world, host))
                 for (const Step& step : world.facts().path_of(flow.route))
                     if (step.resource == resource)
                         out += "; " + flow.local.vnic + " of " + world.hosts()[host].name() + " to " +
@@ -130,7 +130,7 @@ class CapacityChecker final : public Checker {
     /// The least that each flow asked for in the last three intervals in which the controller solved for it.
     void note_demands(const World& world) {
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
-            if (!is_solved_for(world, host) || world.interval() - world.told(host).message_at() > 1)
+            if (!is_solved_for(world, host) || world.interval() - world.mirror(host).message_at() > 1)
                 continue;
             for (const HostFlow& flow : world.hosts()[host].flows()) {
                 History& history = histories_[{host, flow.local}];

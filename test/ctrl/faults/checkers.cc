@@ -29,16 +29,16 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
     return all;
 }
 
-std::vector<ToldFlow> told_flows(const World& world, std::uint32_t host) {
-    std::vector<ToldFlow> out;
+std::vector<MirrorFlow> mirror_flows(const World& world, std::uint32_t host) {
+    std::vector<MirrorFlow> out;
     const Plan& plan = world.plan();
-    const Told& told = world.told(host);
-    for (const auto& [key, allocation] : told.rates()) {
-        const wire::Endpoint* const source = told.endpoint(key.source);
-        const wire::Endpoint* const destination = told.endpoint(key.destination);
+    const Mirror& mirror = world.mirror(host);
+    for (const auto& [key, allocation] : mirror.rates()) {
+        const wire::Endpoint* const source = mirror.endpoint(key.source);
+        const wire::Endpoint* const destination = mirror.endpoint(key.destination);
         if (source == nullptr || destination == nullptr)
             continue;
-        ToldFlow flow{.vnic = vnic_of(plan, source->name), .rate = allocation.rate};
+        MirrorFlow flow{.vnic = vnic_of(plan, source->name), .rate = allocation.rate};
         flow.local.vnic = source->name;
         flow.route.from = host;
         if (destination->kind == wire::Endpoint::Kind::kAppliance) {
@@ -58,11 +58,11 @@ std::vector<ToldFlow> told_flows(const World& world, std::uint32_t host) {
 }
 
 bool is_active(const World& world, std::uint32_t host) {
-    return world.controller() != nullptr && world.told(host).rates_at() == world.interval();
+    return world.controller() != nullptr && world.mirror(host).rates_at() == world.interval();
 }
 
 bool is_solved_for(const World& world, std::uint32_t host) {
-    return is_active(world, host) && world.told(host).is_solved();
+    return is_active(world, host) && world.mirror(host).is_solved();
 }
 
 std::string text_of(double amount) {

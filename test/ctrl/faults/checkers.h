@@ -1,7 +1,7 @@
-// checkers.h - what must hold in every interval, and when all faults have ended.
+// checkers.h - rules that hold in every interval, and when all faults have ended.
 // Threads: tests only.
 //
-// A checker judges a World by its plan and by what the controller and the switches show from outside; it is
+// A checker judges a World by its plan and by the state that controller and switches show from outside; it is
 // in a file of its own, named after it. Each of its rules has a name, under which known_faults.h may list it.
 #pragma once
 
@@ -53,7 +53,7 @@ class Checker {
 [[nodiscard]] std::vector<std::unique_ptr<Checker>> all_checkers();
 
 /// A flow of a switch with the rates that the controller sent.
-struct ToldFlow {
+struct MirrorFlow {
     std::uint32_t vnic = kNone;
     std::uint32_t appliance = kNone;
     std::uint32_t peer = kNone;
@@ -62,7 +62,7 @@ struct ToldFlow {
     FlowTokens rate{};
 };
 /// Of the host's session; rates for a whole host's window are left out.
-[[nodiscard]] std::vector<ToldFlow> told_flows(const World& world, std::uint32_t host);
+[[nodiscard]] std::vector<MirrorFlow> mirror_flows(const World& world, std::uint32_t host);
 /// The controller sent rates to the host in the interval that ran last.
 [[nodiscard]] bool is_active(const World& world, std::uint32_t host);
 /// The same, and they follow from demands of the host.

@@ -39,7 +39,7 @@ class Facts {
     [[nodiscard]] std::vector<Step> path_of(const Route& route) const;
     /// Of a vNIC at an appliance: its part, by weight, of the tenant's reservation.
     [[nodiscard]] double reserved_tokens(std::uint32_t vnic, std::uint32_t appliance) const;
-    /// Documented floors, docs/algorithms.md 8.4: rates that a flow has whatever its demand.
+    /// Documented floors, docs/algorithms.md 8.4: rates that a flow has at any demand.
     [[nodiscard]] double floor_tokens(std::uint32_t vnic, std::uint32_t appliance) const;
     [[nodiscard]] double floor_bytes(std::uint32_t vnic, std::uint32_t peer) const;
 

@@ -1,4 +1,5 @@
-// guarantee_checker.cc - rates at connected switches against what their vNICs reserved, when all has settled.
+// guarantee_checker.cc - rates at connected switches against reservations of their vNICs, when all has
+// settled.
 #include <algorithm>
 #include <map>
 
@@ -31,7 +32,7 @@ class GuaranteeChecker final : public Checker {
 
   private:
     struct Column {
-        double out = 0;  // weights of flows that share what the vNIC reserved for sending
+        double out = 0;  // weights of flows that share the reservation of the vNIC for sending
         double in = 0;
     };
 

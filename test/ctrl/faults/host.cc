@@ -101,7 +101,7 @@ void Host::set_hello() {
     session_->set_hello(hello);
 }
 
-/// Moves what waits as far as the rates of all parts allow; without a rate, as fast as the uplink.
+/// Moves waiting tokens as far as the rates of all parts allow; without a rate, as fast as the uplink.
 void Host::send(HostFlow& flow, double seconds) const {
     if (!has(flow.planned->vnic)) {
         flow.waiting = 0;

@@ -1,4 +1,4 @@
-// host.h - one host: the agent's real session, VMs that ask for a rate, and what they are billed for.
+// host.h - one host: the agent's real session, VMs that ask for a rate, and their billing periods.
 // Units: tokens and bytes, per second where they are rates; Nanos of the harness' clock. Threads: tests only.
 //
 // A flow of VMs is fluid: it grows by its demand, waits in the switch, and leaves at the rate that the

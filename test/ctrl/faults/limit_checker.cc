@@ -39,18 +39,18 @@ struct LimitSums {
 class LimitChecker final : public Checker {
   public:
     void on_interval(const World& world, Findings& out) override {
-        LimitSums told;
+        LimitSums mirror;
         LimitSums guaranteed;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
             if (is_solved_for(world, host))
-                for (const ToldFlow& flow : told_flows(world, host))
+                for (const MirrorFlow& flow : mirror_flows(world, host))
                     if (flow.vnic != kNone)
-                        told.add(world.plan(), flow.vnic, flow.appliance, flow.peer, flow.rate);
+                        mirror.add(world.plan(), flow.vnic, flow.appliance, flow.peer, flow.rate);
             add_guarantees(world, host, guaranteed);
             if (world.hosts()[host].is_running())
                 judge_each(world, world.hosts()[host], out);
         }
-        judge(world, told, "limit.vnic", "limit.tenant", "sent", out);
+        judge(world, mirror, "limit.vnic", "limit.tenant", "sent", out);
         judge(world, guaranteed, "limit.guarantee", "limit.guarantee", "guaranteed", out);
     }
 
@@ -96,11 +96,11 @@ class LimitChecker final : public Checker {
     }
 
     static void add_guarantees(const World& world, std::uint32_t host, LimitSums& sums) {
-        const Told& told = world.told(host);
+        const Mirror& mirror = world.mirror(host);
         const Plan& plan = world.plan();
-        for (const wire::FlowAllocation& guarantee : told.tables().guarantees) {
-            const wire::Endpoint* const source = told.endpoint(guarantee.flow.source);
-            const wire::Endpoint* const destination = told.endpoint(guarantee.flow.destination);
+        for (const wire::FlowAllocation& guarantee : mirror.tables().guarantees) {
+            const wire::Endpoint* const source = mirror.endpoint(guarantee.flow.source);
+            const wire::Endpoint* const destination = mirror.endpoint(guarantee.flow.destination);
             if (source == nullptr || destination == nullptr)
                 continue;
             for (std::uint32_t v = 0; v < plan.vnics.size(); ++v)

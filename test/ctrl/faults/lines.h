@@ -16,7 +16,7 @@ struct LineMessage {
     wire::Bytes body{};
 };
 
-/// What a line does to messages. All zero: each message arrives at once, in order.
+/// Faults of a line. All zero: each message arrives at once, in order.
 struct LineFaults {
     unsigned loss = 0;    ///< percent of messages that never arrive
     unsigned repeat = 0;  ///< percent that arrive twice, the second time late

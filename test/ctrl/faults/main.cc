@@ -82,7 +82,7 @@ void print(const char* direction, const weir::faults::LineMessage& message) {
             static_cast<unsigned long long>(period.ended), static_cast<unsigned long long>(period.delivered));
 }
 
-/// Prints what the host's line carries. @param host counted from 1; 0: nothing
+/// Prints the messages of the host's line. @param host counted from 1; 0: nothing
 weir::faults::Tampering tracing(std::uint32_t host) {
     if (host == 0)
         return {};

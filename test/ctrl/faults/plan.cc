@@ -1,4 +1,4 @@
-// plan.cc - drawing the file, then the flows between what it names.
+// plan.cc - drawing the file, then the flows between its vNICs and appliances.
 #include "test/ctrl/faults/plan.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ struct Broken {
 
 struct Verdict {
     std::map<std::string, Broken> broken;  ///< by rule
-    std::string plan;                      ///< what happened, for a failure's report
+    std::string plan;                      ///< the course of events, for a failure's report
 
     /// One line for each broken rule that known_faults.h does not list; empty: there is none.
     [[nodiscard]] std::string faults() const;

@@ -33,7 +33,7 @@ World::World(std::uint32_t seed, std::uint32_t intervals)
     install_disk();
     set_disk_fault(DiskFault::kSound);
     const auto hosts = static_cast<std::uint32_t>(plan_.config.hosts.size());
-    told_.resize(hosts);
+    mirror_.resize(hosts);
     connections_.resize(hosts);
     up_.resize(hosts);
     down_.resize(hosts);
@@ -98,8 +98,8 @@ void World::end_controller() {
     controller_.reset();
     solver_.reset();
     store_.reset();
-    for (Told& told : told_)
-        told.forget();
+    for (Mirror& mirror : mirror_)
+        mirror.forget();
 }
 
 void World::guarded(const std::function<void()>& work) {
@@ -157,7 +157,7 @@ void World::deliver_reports() {
             wire::Header header;
             if (ignored_of(controller_->counters()) == before &&
                 wire::decode_header(message.header, message.body.size(), header) == wire::Malformed::kNo)
-                told_[host].on_received(header, next_interval_);
+                mirror_[host].on_received(header, next_interval_);
         }
 }
 
@@ -190,7 +190,7 @@ void World::take_outgoing() {
 void World::on_sent(std::uint32_t host, LineMessage message) {
     if (tampering_.sent)
         tampering_.sent(host, message);
-    told_[host].on_sent(message.header, message.body, next_interval_);
+    mirror_[host].on_sent(message.header, message.body, next_interval_);
     if (tampering_.delivered)
         tampering_.delivered(host, message);
     down_[host].send(std::move(message), faults_of(host, false), now_, random_);

@@ -18,8 +18,8 @@
 #include "test/ctrl/faults/facts.h"
 #include "test/ctrl/faults/host.h"
 #include "test/ctrl/faults/liar.h"
+#include "test/ctrl/faults/mirror.h"
 #include "test/ctrl/faults/schedule.h"
-#include "test/ctrl/faults/told.h"
 
 namespace weir::faults {
 
@@ -44,7 +44,7 @@ class World {
     [[nodiscard]] const Schedule& schedule() const { return schedule_; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }  ///< that ran last, from 0
     [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
-    [[nodiscard]] const Told& told(std::uint32_t host) const { return told_[host]; }
+    [[nodiscard]] const Mirror& mirror(std::uint32_t host) const { return mirror_[host]; }
     [[nodiscard]] const Controller* controller() const { return controller_.get(); }
     /// nullptr while there is no controller.
     [[nodiscard]] Store* store() { return store_ ? &*store_ : nullptr; }
@@ -73,7 +73,7 @@ class World {
     void take_outgoing();
     void on_sent(std::uint32_t host, LineMessage message);
     void deliver_rates();
-    /// Does the controller's work; what weir-ctrl would end with ends the controller.
+    /// Does the controller's work; an exception that would end weir-ctrl ends the controller.
     void guarded(const std::function<void()>& work);
     [[nodiscard]] bool is_active(FaultKind kind, std::uint32_t host = kNone) const;
     [[nodiscard]] std::int64_t amount_of(FaultKind kind, std::uint32_t host = kNone) const;
@@ -95,7 +95,7 @@ class World {
     std::unique_ptr<IntervalSolver> solver_;
     std::unique_ptr<Controller> controller_;
     std::vector<Host> hosts_;
-    std::vector<Told> told_;
+    std::vector<Mirror> mirror_;
     std::vector<unsigned> connections_;  // by host: number of its connection
     std::vector<Line> up_;
     std::vector<Line> down_;

@@ -1,4 +1,4 @@
-// world_faults.cc - beginning and ending the faults of the schedule, and what lines do meanwhile.
+// world_faults.cc - beginning and ending the faults of the schedule, and the behavior of lines meanwhile.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>

@@ -1,5 +1,5 @@
-// told.cc - WELCOME opens a session, TABLES and ALLOCATION fill it.
-#include "test/ctrl/faults/told.h"
+// mirror.cc - WELCOME opens a session, TABLES and ALLOCATION fill it.
+#include "test/ctrl/faults/mirror.h"
 
 #include <stdexcept>
 #include <string_view>
@@ -11,8 +11,8 @@ namespace weir::faults {
 
 using wire::Type;
 
-void Told::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t> body,
-                   std::uint32_t interval) {
+void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t> body,
+                     std::uint32_t interval) {
     wire::Header header;
     if (wire::decode_header(head, body.size(), header) != wire::Malformed::kNo)
         throw std::logic_error("the controller sent a malformed message");
@@ -51,14 +51,14 @@ void Told::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t> 
     }
 }
 
-void Told::on_received(const wire::Header& header, std::uint32_t interval) {
+void Mirror::on_received(const wire::Header& header, std::uint32_t interval) {
     if (header.epoch != epoch_ || header.session != session_)
         return;
     message_at_ = interval;
     is_solved_ = is_solved_ || header.type == Type::kDemand;
 }
 
-const wire::Endpoint* Told::endpoint(std::uint32_t id) const {
+const wire::Endpoint* Mirror::endpoint(std::uint32_t id) const {
     const auto found = places_.find(id);
     return found == places_.end() ? nullptr : &tables_.endpoints[found->second];
 }

@@ -1,4 +1,4 @@
-// told.h - what the controller sent to one switch, as if no line lost any of it.
+// mirror.h - the messages of the controller to one switch, applied, as if no line lost any of it.
 // Units: rates per second. Threads: tests only.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace weir::faults {
 
 /// The last session of one switch, by the controller's own messages.
-class Told {
+class Mirror {
   public:
     /// Takes in a message that the controller sends to the switch. @param interval the harness' count
     void on_sent(const wire::HeaderBytes& header, std::span<const std::uint8_t> body, std::uint32_t interval);
@@ -27,7 +27,7 @@ class Told {
     [[nodiscard]] bool is_solved() const { return is_solved_; }
     [[nodiscard]] std::uint32_t rates_at() const { return rates_at_; }  ///< interval of the last ALLOCATION
     [[nodiscard]] std::uint32_t message_at() const { return message_at_; }  ///< of the switch's last message
-    /// The session began after a silence: the controller had given away what the switch has.
+    /// The session began after a silence: the controller had given away the rates of the switch.
     [[nodiscard]] bool was_silent() const { return was_silent_; }
     [[nodiscard]] const wire::Endpoint* endpoint(std::uint32_t id) const;
 
