@@ -39,7 +39,8 @@ class TableSender {
     /// The next message will be a snapshot: a session begins, or the receiver asked for one.
     void send_snapshot() { snapshot_due_ = true; }
 
-    /// Finds the records of the next message. They count as sent.
+    /// Finds the records of the next message. They count as sent: a caller that does not send an empty
+    /// snapshot calls send_snapshot() again.
     /// @param all the whole table, ordered by flow  @param out replaced  @return whether `out` is a snapshot
     bool changes(const std::vector<Record>& all, std::vector<Record>& out) {
         out.clear();

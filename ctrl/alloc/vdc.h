@@ -3,8 +3,8 @@
 // Units: tokens in the control interval. Threads: one owner.
 //
 // Local: each tenant's flows share the tenant's reservations, by the tenant's own mechanism. Global: flows
-// whose demand is not met share the rest of the capacities, by the provider's mechanism; flows of tenants
-// with the fixed sharing rule take no part. Spare: capacity that no flow demands is given out in proportion
+// with an unmet demand share the rest of the capacities, by the provider's mechanism; flows of tenants with
+// the fixed sharing rule take no part. Spare: capacity that no flow demands is given out in proportion
 // to each flow's tokens so far, so that a flow whose demand grows within the interval is not held to its old
 // demand.
 //

@@ -4,9 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 
+#include "common/utc_text.h"
 #include "common/wire/records.h"
 
 namespace weir {
@@ -22,16 +21,6 @@ constexpr std::size_t kAnsweredMax = 4'096;
 
 bool is_of_switch(Type type) {
     return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
-}
-
-/// Unix nanoseconds as "2026-11-26 11:20:00 UTC".
-std::string utc(std::int64_t nanos) {
-    const std::time_t seconds = nanos / static_cast<std::int64_t>(kNanosPerSec);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    std::array<char, 32> text{};
-    (void)std::strftime(text.data(), text.size(), "%F %T UTC", &parts);
-    return text.data();
 }
 
 /// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
@@ -214,7 +203,8 @@ std::string Controller::why_rival(const Peer& peer, const Header& header, const 
         return address.empty() ? std::string("a local socket") : address;
     };
     return "host " + hello.host + " is connected already, from " + from(rival->address) + " since " +
-           utc(rival->since) + "; this switch, from " + from(peer.address) +
+           utc_text(rival->since / static_cast<std::int64_t>(kNanosPerSec)) + "; this switch, from " +
+           from(peer.address) +
            ", has the same name and key: give one of them its own (was its machine cloned?)";
 }
 

@@ -181,8 +181,8 @@ void Server::note(const zmq::error_t& fault) {
         spdlog::warn("a socket of the controller: {} ({} faults)", fault.what(), times);
 }
 
-/// Answers ZeroMQ's request (RFC 27) for each new connection over tcp: accepted under the name of the host
-/// whose key it showed, denied, or, when that key has too many, refused for now.
+/// Answers ZeroMQ's request (RFC 27) for each new connection over tcp. A host's key admits it under the
+/// host's name, an unknown key denies it, and a key with too many connections refuses it for now.
 void Server::authenticate(const Handlers& handlers) {
     constexpr std::size_t kFrames = 9;  // two of the envelope, then version .. credentials
     for (int answered = 0; answered < kKeysPerTurn; ++answered) {

@@ -4,23 +4,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
+
+#include "common/utc_text.h"
 
 namespace weir {
 namespace {
 
 constexpr Nanos kChangedPeriod = 5 * kNanosPerSec;
 constexpr Nanos kUnchangedPeriod = 60 * kNanosPerSec;
-
-std::string utc_text(std::int64_t unix_seconds) {
-    const std::time_t seconds = unix_seconds;
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    std::array<char, 32> text{};
-    (void)std::strftime(text.data(), text.size(), "%F %T UTC", &parts);
-    return text.data();
-}
 
 }  // namespace
 

@@ -5,8 +5,7 @@
 
 #include "ctrl/daemon/controller.h"
 #include "ctrl/placement/cluster_plan.h"
-#include "test/ctrl/daemon/fake_switch.h"
-#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/ctrl/daemon/controller_world.h"
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -28,45 +27,21 @@ const char* const kTightHosts = R"({"headroom": "0%",
         {"name": "B", "vnics": [{"name": "b", "reservation": "6Gbit"}, {"name": "b9", "host": "far", "reservation": "6Gbit"}],
          "appliances": [{"name": "disk", "reservation": "200tokens"}]}]})";
 
-struct TightWorld {
-    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kTightHosts, placement_faults));
-    test::MaxMinSolver solver;
-    Store store{":memory:"};
-    std::unique_ptr<Controller> controller = std::make_unique<Controller>(config, solver, store, 1'000);
-    Nanos now = 0;
+struct TightWorld : test::ControllerWorld {
     FakeSwitch h1{"h1", {}, "r1"};
     FakeSwitch h2{"h2", {}, "r2"};
     FakeSwitch far{"far", {}, "r3"};
+
+    TightWorld() : ControllerWorld(kTightHosts) { switches = {&h1, &h2, &far}; }
 
     void hello(FakeSwitch& from, const std::vector<std::string>& vnics) {
         from.hello.vnics.clear();
         for (const std::string& vnic : vnics)
             from.hello.vnics.push_back({.name = vnic});
-        give(from, from.send_hello());
-        deliver();
+        join(from);
     }
-    void give(FakeSwitch& from, const FakeSwitch::Message& message) {
-        controller->on_message(from.peer, message.header, message.body, now);
-    }
-    void deliver() {
-        const auto messages = controller->take_outgoing();
-        h1.receive(messages);
-        h2.receive(messages);
-        far.receive(messages);
-    }
-    void pass_interval(const std::vector<FakeSwitch*>& talking) {
-        now += kInterval;
-        for (FakeSwitch* each : talking)
-            give(*each, each->send_demands());
-        controller->tick(now, 1'000);
-        deliver();
-    }
-    [[nodiscard]] nlohmann::json refused(const std::string& host) const {
-        const nlohmann::json status = controller->status(now);
-        for (const auto& each : status["hosts"])
-            if (each["name"] == host)
-                return each["refused_vnics"];
-        return {};
+    [[nodiscard]] nlohmann::json refused(const std::string& name) const {
+        return host(name)["refused_vnics"];
     }
 };
 

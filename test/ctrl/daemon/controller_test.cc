@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctrl/placement/cluster_plan.h"
-#include "test/ctrl/daemon/fake_switch.h"
-#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/ctrl/daemon/controller_world.h"
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -25,46 +24,28 @@ const char* const kThreeHosts = R"({"name": "test", "headroom": "0%",
          "appliances": [{"name": "disk", "reservation": "400tokens"}]},
         {"name": "B", "vnics": [{"name": "b1", "host": "h1"}], "appliances": [{"name": "disk"}]}]})";
 
-struct TwoSwitches {
-    ClusterConfig config;
-    test::MaxMinSolver solver;
-    Store store{":memory:"};
-    std::unique_ptr<Controller> controller;
-    Nanos now = 0;
+struct TwoSwitches : test::ControllerWorld {
     FakeSwitch h1{"h1", {"a1", "b1"}, "r1"};
     FakeSwitch h2{"h2", {"a2"}, "r2"};
 
-    TwoSwitches() : config(std::get<ClusterConfig>(parse_cluster(kThreeHosts, placement_faults))) {
-        restart();
-    }
+    TwoSwitches() : ControllerWorld(kThreeHosts) { switches = {&h1, &h2}; }
 
-    void restart() { controller = std::make_unique<Controller>(config, solver, store, 1'000); }
-    void give(FakeSwitch& from, const FakeSwitch::Message& message) {
-        controller->on_message(from.peer, message.header, message.body, now);
-    }
-    void deliver() {
-        const auto messages = controller->take_outgoing();
-        h1.receive(messages);
-        h2.receive(messages);
-    }
-    void join(FakeSwitch& each) {
-        give(each, each.send_hello());
-        deliver();
-    }
+    using ControllerWorld::pass_interval;
+    /// Of those that were welcomed.
     void pass_interval() {
-        now += kInterval;
-        for (FakeSwitch* each : {&h1, &h2})
+        std::vector<FakeSwitch*> talking;
+        for (FakeSwitch* each : switches)
             if (each->welcome && each->welcome->refused.empty())
-                give(*each, each->send_demands());
-        controller->tick(now, 1'000);
-        deliver();
+                talking.push_back(each);
+        pass_interval(talking);
     }
-    [[nodiscard]] nlohmann::json host(const std::string& name) const {
-        const nlohmann::json status = controller->status(now);
-        for (const auto& each : status["hosts"])
-            if (each["name"] == name)
-                return each;
-        return {};
+    /// Both join, and each asks for 900 tokens/s of the disk.
+    void ask_for_the_disk() {
+        join(h1);
+        join(h2);
+        h1.want("a1", "disk", {0, 900, 0});
+        h2.want("a2", "disk", {0, 900, 0});
+        pass_interval();
     }
 };
 
@@ -378,11 +359,7 @@ TEST_CASE("a controller that restarts asks for HELLO, and sends the stored rates
 
 TEST_CASE("a switch that is silent for three intervals no longer counts, and returns with a HELLO") {
     TwoSwitches world;
-    world.join(world.h1);
-    world.join(world.h2);
-    world.h1.want("a1", "disk", {0, 900, 0});
-    world.h2.want("a2", "disk", {0, 900, 0});
-    world.pass_interval();
+    world.ask_for_the_disk();
     CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
     for (int i = 0; i < 4; ++i) {
         world.now += kInterval;
@@ -402,11 +379,7 @@ TEST_CASE("a switch that is silent for three intervals no longer counts, and ret
 TEST_CASE("the guarantees of a silent host are kept for it for as long as the cluster file says") {
     TwoSwitches world;
     world.config.keep_silent = 5 * kInterval;
-    world.join(world.h1);
-    world.join(world.h2);
-    world.h1.want("a1", "disk", {0, 900, 0});
-    world.h2.want("a2", "disk", {0, 900, 0});
-    world.pass_interval();
+    world.ask_for_the_disk();
     const auto without_h1 = [&] {
         world.now += kInterval;
         world.give(world.h2, world.h2.send_demands());
@@ -428,11 +401,7 @@ TEST_CASE("the guarantees of a silent host are kept for it for as long as the cl
 
 TEST_CASE("what was kept for a silent host ends with the first snapshot of its next session") {
     TwoSwitches world;
-    world.join(world.h1);
-    world.join(world.h2);
-    world.h1.want("a1", "disk", {0, 900, 0});
-    world.h2.want("a2", "disk", {0, 900, 0});
-    world.pass_interval();
+    world.ask_for_the_disk();
     world.now += 4 * kInterval;
     world.controller->tick(world.now, 1'000);  // both are silent
     (void)world.controller->take_outgoing();
