@@ -122,8 +122,10 @@ void GroupLevels::find_candidates(Group& group, double share) {
         least = std::min(least, share * reach_a_[pair] - reach_b_[pair]);
     group.candidates_until = std::max(least, 0.0) * kStretch;
     group.candidates = 0;
+    // At a share of 0 an infinite slope has no level; such a pair stays, so that a rising group has
+    // candidates.
     for (std::uint32_t pair = group.first_pair; pair < group.end_pair; ++pair)
-        if (group.share * reach_a_[pair] - reach_b_[pair] <= group.candidates_until)
+        if (!(group.share * reach_a_[pair] - reach_b_[pair] > group.candidates_until))
             candidates_[group.first_pair + group.candidates++] = pair;
     // A pair whose slope is less on trial may be a candidate when the trial has ended.
     for (const Saved& saved : saved_) {
