@@ -225,6 +225,15 @@ std::vector<BillSum> BillReader::sum(const BillSpan& span, const std::atomic<boo
     return out;
 }
 
+void BillReader::for_lines(const std::function<void(const BillLine&)>& use) {
+    for_files([&use](Database& database) {
+        for_bill_lines(database, 0, kEveryLine, [&use](const BillLine& line) {
+            use(line);
+            return true;
+        });
+    });
+}
+
 BillCheck BillReader::check() {
     return check(kNeverStops);
 }

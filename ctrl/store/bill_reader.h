@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,8 @@ class BillReader {
     /// @throws HostError, as all functions do
     [[nodiscard]] std::vector<BillSum> sum(const BillSpan& span, const std::atomic<bool>& stop);
     [[nodiscard]] std::vector<BillSum> sum(const BillSpan& span);
+    /// Calls `use` for every line, in their order.
+    void for_lines(const std::function<void(const BillLine&)>& use);
     /// Computes all hashes and sums again.
     [[nodiscard]] BillCheck check(const std::atomic<bool>& stop);
     [[nodiscard]] BillCheck check();

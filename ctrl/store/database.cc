@@ -1,6 +1,8 @@
 // database.cc - opening with full durability; statements, transactions, errors.
 #include "ctrl/store/database.h"
 
+#include <utility>
+
 #include "common/error.h"
 
 namespace weir {
@@ -29,7 +31,8 @@ Database::Database(const std::string& path, Access access)
     sqlite3* opened = nullptr;
     const int result = sqlite3_open_v2(
         path.c_str(), &opened,
-        access == Access::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+        SQLITE_OPEN_NOMUTEX |
+            (access == Access::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
         nullptr);
     database_.reset(opened);
     if (result != SQLITE_OK)
@@ -107,10 +110,34 @@ void Database::run(const char* sql) {
         fail(result);
 }
 
-Database::Statement::Statement(Database& database, const char* sql) : database_(database) {
+Database::Prepared Database::take(const char* sql) {
+    const auto found = kept_.find(std::string_view(sql));
+    if (found == kept_.end())
+        return {nullptr, sqlite3_finalize};
+    Prepared prepared = std::move(found->second);
+    kept_.erase(found);
+    return prepared;
+}
+
+void Database::keep(const char* sql, Prepared prepared) {
+    sqlite3_reset(prepared.get());
+    sqlite3_clear_bindings(prepared.get());
+    kept_.emplace(sql, std::move(prepared));
+}
+
+Database::Statement::Statement(Database& database, const char* sql)
+    : database_(database), sql_(sql), statement_(database.take(sql)) {
+    if (statement_)
+        return;
     sqlite3_stmt* prepared = nullptr;
-    check(sqlite3_prepare_v2(database.database_.get(), sql, -1, &prepared, nullptr));
+    check(
+        sqlite3_prepare_v3(database.database_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared, nullptr));
     statement_.reset(prepared);
+}
+
+Database::Statement::~Statement() {
+    if (statement_)
+        database_.keep(sql_, std::move(statement_));
 }
 
 void Database::Statement::check(int result) {

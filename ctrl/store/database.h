@@ -7,6 +7,8 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +18,8 @@
 namespace weir {
 
 class Database {
+    using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+
   public:
     enum class Access : std::uint8_t {
         kExclusive,  ///< no other process, and no other Database, can open the file meanwhile
@@ -38,10 +42,14 @@ class Database {
     /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
 
-    /// A prepared statement. Every function throws HostError on failure.
+    /// A prepared statement, which the database keeps for the next one of the same text. Every function
+    /// throws HostError on failure.
     class Statement {
       public:
         Statement(Database& database, const char* sql);
+        ~Statement();
+        Statement(const Statement&) = delete;
+        Statement& operator=(const Statement&) = delete;
         /// Sets the next parameters: integers, texts or bytes.
         template <typename... Values>
         void bind(const Values&... values) {
@@ -72,7 +80,8 @@ class Database {
         void bind_next(std::span<const std::uint8_t> bytes);
         void finish();
         Database& database_;
-        std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
+        const char* sql_;
+        Prepared statement_{nullptr, sqlite3_finalize};
         int bound_ = 0;
     };
 
@@ -92,9 +101,13 @@ class Database {
 
   private:
     [[noreturn]] void fail(int result) const;
+    /// One that no Statement has; null = there is none.
+    Prepared take(const char* sql);
+    void keep(const char* sql, Prepared prepared);
     std::string path_;
     const char* damaged_;  // how to mend a damaged file
     std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, sqlite3_close};
+    std::multimap<std::string, Prepared, std::less<>> kept_{};  // statements by their text
 };
 
 }  // namespace weir

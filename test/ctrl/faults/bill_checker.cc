@@ -2,8 +2,11 @@
 //
 // Documented losses: a switch that is killed loses the periods that wait in it, and a store that is lost its
 // bill. Periods whose switch or controller had a wrong clock are either on the bill or not.
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "test/ctrl/faults/checkers.h"
 
@@ -25,11 +28,17 @@ class BillChecker final : public Checker {
                 expected.host = number;
                 expected.vnic = period.vnic;
             }
+        const Bill bill = billed_by_second(world);
         for (const auto& [began, vnics] : by_second)
-            judge(world, began, vnics, out);
+            judge(world, began, vnics, bill, out);
     }
 
   private:
+    struct Billed {
+        std::uint64_t periods = 0;
+        std::uint64_t delivered = 0;
+    };
+    using Bill = std::map<std::pair<std::uint64_t, std::string>, Billed>;  ///< by begin, in seconds, and vNIC
     struct Expected {
         std::uint64_t periods = 0;
         std::uint64_t certain = 0;
@@ -37,6 +46,17 @@ class BillChecker final : public Checker {
         std::uint32_t host = 0;
         std::uint32_t vnic = 0;
     };
+
+    static Bill billed_by_second(World& world) {
+        Bill bill;
+        world.store()->bill().reader().for_lines([&bill](const BillLine& line) {
+            const auto second = static_cast<std::uint64_t>(line.record.began) / kNanosPerSec;
+            Billed& billed = bill[{second, line.record.vnic}];
+            ++billed.periods;
+            billed.delivered += line.record.delivered;
+        });
+        return bill;
+    }
 
     /// Losses by a switch's wrong clock or lies, and by a host that took the vNIC, have rules of their own.
     static const char* rule_of_loss(const World& world, const Expected& expected) {
@@ -56,17 +76,10 @@ class BillChecker final : public Checker {
     }
 
     static void judge(World& world, std::uint64_t began, const std::map<std::string, Expected>& vnics,
-                      Findings& out) {
-        const auto from = static_cast<std::int64_t>(began);
-        std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> billed;  // periods and bytes
-        for (const BillSum& sum : world.store()->bill().reader().sum(
-                 {.from = from, .to = from + static_cast<std::int64_t>(kNanosPerSec)})) {
-            billed[sum.vnic].first += sum.periods;
-            billed[sum.vnic].second += sum.delivered;
-        }
+                      const Bill& bill, Findings& out) {
         for (const auto& [vnic, expected] : vnics) {
-            const auto found = billed.find(vnic);
-            const std::uint64_t periods = found == billed.end() ? 0 : found->second.first;
+            const auto found = bill.find({began / kNanosPerSec, vnic});
+            const std::uint64_t periods = found == bill.end() ? 0 : found->second.periods;
             const std::string which = "the period of " + vnic + " of " + world.hosts()[expected.host].name() +
                                       " that began at " + std::to_string(began / kNanosPerSec) +
                                       " is on the bill ";
@@ -75,9 +88,9 @@ class BillChecker final : public Checker {
             else if (periods > expected.periods)
                 out.push_back({"bill.twice", which + std::to_string(periods) + " times"});
             else if (periods == 1 && !world.has_lied(expected.host) &&
-                     !expected.delivered.contains(found->second.second))
+                     !expected.delivered.contains(found->second.delivered))
                 out.push_back(
-                    {"bill.wrong", which + "with " + std::to_string(found->second.second) + " bytes"});
+                    {"bill.wrong", which + "with " + std::to_string(found->second.delivered) + " bytes"});
         }
     }
 };
