@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """compare.py - whether anything became slower: a build folder of an earlier commit against this one, interleaved in one run.
 
-    bench/run.sh compare BASE_BUILD [--benches forwarding,uplink,feedback,requests,drf,schedulers,trackers,bypass]
+    bench/run.sh compare BASE_BUILD [--benches forwarding,uplink,vlan,feedback,requests,drf,schedulers,trackers,bypass]
 
 Every round measures each case with both builds one after the other, the base first in even rounds. A case's figure is the median over the
 rounds of this build's cost divided by the base's, with its quartiles; costs are cycles, ns or ms, so that above 1 is slower. A pair counts when the
@@ -36,7 +36,8 @@ MICRO = {"requests": ("request-path-bench", ".", "ns_per_frame"),
 # Cases that an earlier commit has under another name.
 RENAMED = {"uplink/ruled_one_peer": "uplink/allocated_one_peer", "uplink/ruled_stretches_of_8": "uplink/allocated_runs_of_8",
            "uplink/ruled_in_turn": "uplink/allocated_in_turn", "uplink/others_ruled": "uplink/others_allocated"}
-SYSTEM = ("forwarding", "uplink", "feedback")
+SYSTEM = ("forwarding", "uplink", "vlan", "feedback")
+VLAN = 100
 BENCHES = (*SYSTEM, *MICRO)
 
 
@@ -50,20 +51,33 @@ def uplink_stretches(system, load, seconds):
             for size in forwarding.SIZES]
 
 
+def vlan_stretches(system, load, seconds):
+    """The uplink's tag is added on the way to the wire, and removed on the way to the VM."""
+    def run(size, sender, receiver):
+        streams = [{"from": sender, "to": receiver, "size": size}, {"from": receiver, "to": sender, "pps": 100}]
+        tags = ({"vlan": VLAN} if stream["from"] == forwarding.WIRE else {} for stream in streams)
+        return {"name": f"vlan-{size}", "seconds": seconds, "warmup": 0.2, "streams": [stream | tag for stream, tag in zip(streams, tags)]}
+    ways = {"VM to wire": (forwarding.VM, forwarding.WIRE), "wire to VM": (forwarding.WIRE, forwarding.VM)}
+    return [(f"{way} in a VLAN, {size} B", lambda size=size, ends=ends: forwarding.figures(load, run(size, *ends), system))
+            for way, ends in ways.items() for size in forwarding.SIZES]
+
+
 def feedback_stretches(name, system, load, seconds):
     return [(f"feedback {name}, {size} B, {feedback.senders_text(senders)}",
              lambda size=size, senders=senders: feedback.figures(load, feedback.from_wire(size, senders, seconds), system))
             for size in feedback.SIZES for senders in feedback.SENDERS]
 
 
-def weir_with_uplink(place, build):
+def weir_with_uplink(place, build, vlan=0):
     ports = ports_with_wire(place)
+    ports[forwarding.VM]["vnic"] = {"vlan": vlan}
     return Weir(place, ports, uplink=wire_uplink(ports, "400Gbit"), build=build)
 
 
 # bench: [((place, build) -> System, (system, load, seconds) -> stretches)]
 VISITS = {"forwarding": [(lambda place, build: Weir(place, vm_ports(place), build=build), forwarding_stretches)],
           "uplink": [(weir_with_uplink, uplink_stretches)],
+          "vlan": [(functools.partial(weir_with_uplink, vlan=VLAN), vlan_stretches)],
           "feedback": [(lambda place, build, name=name: feedback.weir(place, name, build=build), functools.partial(feedback_stretches, name))
                        for name in feedback.SYSTEMS]}
 
