@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -63,7 +64,7 @@ class HistogramSnapshot {
     /// @param fraction 0..1  @return smallest bound of a bucket that this part of all values do not exceed; 0
     /// without values
     [[nodiscard]] Nanos percentile(double fraction) const {
-        const auto wanted = static_cast<std::uint64_t>(fraction * static_cast<double>(count_) + 0.5);
+        const auto wanted = static_cast<std::uint64_t>(std::llround(fraction * static_cast<double>(count_)));
         std::uint64_t seen = 0;
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             seen += counts_[i];

@@ -60,7 +60,7 @@ std::string features_text(const json& names) {
 
 /// The guarantee kind in force; of a dynamic guarantee also the bytes and the time left.
 std::string guarantee_text(const json& vnic) {
-    const std::string kind = text_at(vnic, "/guarantee/kind");
+    std::string kind = text_at(vnic, "/guarantee/kind");
     const json& dynamic = at(vnic, "/guarantee/dynamic");
     if (!dynamic.is_object())
         return kind;

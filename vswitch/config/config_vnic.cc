@@ -1,6 +1,7 @@
 // config_vnic.cc - one vNIC: read and checked against the others, changed at run time, written as JSON.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_text.h"
@@ -265,7 +266,7 @@ std::uint64_t reservation_excess(const SwitchConfig& base, std::uint64_t total_b
 }
 
 std::string reservation_rule(const SwitchConfig& base) {
-    const auto headroom = static_cast<std::uint64_t>(base.uplink.headroom * 1e6 + 0.5);
+    const auto headroom = static_cast<std::uint64_t>(std::llround(base.uplink.headroom * 1e6));
     return "in all at most " + format_rate(base.uplink.capacity_bps()) + ", the uplink's " +
            format_rate(base.uplink.rate_bps) + " less " + format_quantity(Quantity::kPercent, headroom) +
            " headroom; or \"overcommit\": true";

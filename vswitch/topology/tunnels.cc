@@ -129,7 +129,8 @@ std::unique_ptr<EspSession> Tunnels::make_session(std::size_t id) const {
     session->tag = agreement.tag();
     EspSa::Parameters parameters{
         .algorithm = end.algorithm, .outer_v6 = end.v6, .outbound = true, .header = end.header};
-    for (std::uint8_t worker = 0; worker < config_.workers.size(); ++worker)
+    const auto workers = static_cast<std::uint8_t>(config_.workers.size());
+    for (std::uint8_t worker = 0; worker < workers; ++worker)
         session->out.push_back(
             std::make_unique<EspSa>(*tunnel.device->device, agreement.out_keys(worker), parameters));
     parameters.outbound = false;
@@ -248,7 +249,8 @@ void Tunnels::tick(Nanos now, const Post& post) {
         for (const auto& worker : workers_)
             for (KeyMessage message{}; worker->key_messages().pop(message);)
                 on_key_message(message.tunnel, message.frame, now, post);
-        for (TunnelId id = 0; id < tunnels_.size(); ++id) {
+        const auto count = static_cast<TunnelId>(tunnels_.size());
+        for (TunnelId id = 0; id < count; ++id) {
             Tunnel& tunnel = tunnels_[id];
             renew_in_time(tunnel, now);
             retire(tunnel);

@@ -138,7 +138,8 @@ void add_steps(std::vector<CurveFit>& fits, Points points) {
         for (const std::uint64_t until : parameters == 3 ? std::vector<std::uint64_t>{0} : begins)
             for (const std::uint64_t every : step_widths(points)) {
                 const Line line = nearest_line(points, [&](std::uint64_t size) {
-                    return size <= until ? 0.0 : static_cast<double>((size - until + every - 1) / every);
+                    const std::uint64_t steps = size <= until ? 0 : (size - until + every - 1) / every;
+                    return static_cast<double>(steps);
                 });
                 if (line.slope < 0.5)
                     continue;
