@@ -133,6 +133,7 @@ class Controller {
     // controller_placement.cc
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
     [[nodiscard]] std::string place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now);
+    void note_taken(const ClusterEnd& vnic, HostIndex by);
     void remove_vnic(std::uint32_t id);
     [[nodiscard]] std::string why_never(HostIndex host, const wire::HelloVnic& vnic) const;
     [[nodiscard]] std::string why_not_now(HostIndex host, const ClusterEnd& end, Nanos now);

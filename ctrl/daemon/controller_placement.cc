@@ -65,12 +65,26 @@ std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic
         return why;
     if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan)
         return {};
+    if (end.host != kNowhere && end.host != session.host)
+        note_taken(end, session.host);
     demands_.remove_vnic(end.id);
     changed_tenants_.insert(end.tenant);
     refusals_may_end_ = true;
     admission_.place(end, session.host);
     cluster_.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
     return {};
+}
+
+/// The host that has the vNIC now did not answer, and another one takes it. The first may be back without a
+/// new HELLO: then its vNIC is refused there, and tried again.
+void Controller::note_taken(const ClusterEnd& vnic, HostIndex by) {
+    Session* const before = sessions_.of_host(vnic.host);
+    if (before == nullptr)
+        return;
+    before->refused_vnics.push_back(
+        {.vnic = {.name = cluster_.name_of(vnic), .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan},
+         .why = "host " + config_.hosts[by].name + " has it"});
+    before->tables_due = true;
 }
 
 void Controller::remove_vnic(std::uint32_t id) {

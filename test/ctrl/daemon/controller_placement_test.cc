@@ -86,6 +86,21 @@ TEST_CASE("a vNIC is placed when the host that has it is lost", "[placement]") {
     CHECK(world.refused("h2").empty());
 }
 
+TEST_CASE("a host whose vNIC was taken while it did not answer has it again when it leaves there",
+          "[placement]") {
+    TightWorld world;
+    world.hello(world.h1, {"a"});
+    world.now += 4 * test::kInterval;  // no interval ends meanwhile: the session is not lost yet
+    world.hello(world.h2, {"a"});
+    CHECK(world.refused("h2").empty());
+    world.pass_interval({&world.h1, &world.h2});
+    CHECK(world.refused("h1") == nlohmann::json::array({"a: host h2 has it"}));
+    world.hello(world.h2, {});
+    world.pass_interval({&world.h1, &world.h2});
+    CHECK(world.refused("h1").empty());
+    CHECK(world.host("h1")["vnics"] == 1);
+}
+
 TEST_CASE("a vNIC for which a rack had no room is placed when another one leaves the rack", "[placement]") {
     TightWorld world;
     world.hello(world.h1, {"a"});

@@ -42,22 +42,20 @@ void change_records(LineMessage& message, wire::Type type, const Change& change)
 using Rates = std::vector<wire::FlowAllocation>;
 using Periods = std::vector<wire::Usage>;
 
-/// Seeds that break the rule with the fault and not without it, of the first 6; of runs with a wave of
+/// Whether one of the first 6 seeds breaks the rule with the fault and not without it; of runs with a wave of
 /// faults or two.
-unsigned found(const char* rule, const Tampering& tampering) {
+bool is_found(const char* rule, const Tampering& tampering) {
     constexpr std::uint32_t kShort = 60;
     constexpr std::uint32_t kSeeds = 6;
-    static const std::vector<Verdict> without = [] {
-        std::vector<Verdict> verdicts;
-        for (std::uint32_t seed = 1; seed <= kSeeds; ++seed)
-            verdicts.push_back(run_seed(seed, kShort));
-        return verdicts;
-    }();
-    unsigned seeds = 0;
-    for (std::uint32_t seed = 1; seed <= kSeeds; ++seed)
-        seeds += !without[seed - 1].broken.contains(rule) &&
-                 run_seed(seed, kShort, tampering).broken.contains(rule);
-    return seeds;
+    static std::map<std::uint32_t, Verdict> without;  // by seed
+    for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+        if (!without.contains(seed))
+            without.emplace(seed, run_seed(seed, kShort));
+        if (!without.at(seed).broken.contains(rule) &&
+            run_seed(seed, kShort, tampering).broken.contains(rule))
+            return true;
+    }
+    return false;
 }
 
 Tampering sent(const std::function<void(Rates&)>& change) {
@@ -93,6 +91,9 @@ TEST_CASE("a controller and 2 to 8 switches keep their promises under faults, se
     if (seeds_here() < 200)  // too few to see everything
         return;
     for (const KnownFault& fault : kKnownFaults) {
+        if (fault.seed != 0)
+            for (const auto& [rule, broken] : run_seed(fault.seed).broken)
+                ++known[rule];
         INFO(fault.rule << " of point " << fault.point << ": no seed breaks it; delete it in known_faults.h");
         CHECK(known.contains(std::string(fault.rule)));
     }
@@ -107,57 +108,57 @@ TEST_CASE("a seed takes the same course each time", "[faults]") {
 
 TEST_CASE("rates that are too large are found", "[faults]") {
     const Tampering doubled = sent([](Rates& rates) { multiply(rates, 2); });
-    CHECK(found("capacity", doubled) > 0);
+    CHECK(is_found("capacity", doubled));
     const Tampering raised = sent([](Rates& rates) { multiply(rates, 100); });
-    CHECK(found("limit.vnic", raised) > 0);
-    CHECK(found("limit.tenant", raised) > 0);
-    CHECK(found("limit.flow", raised) > 0);
-    CHECK(found("limit.switch", raised) > 0);
+    CHECK(is_found("limit.vnic", raised));
+    CHECK(is_found("limit.tenant", raised));
+    CHECK(is_found("limit.flow", raised));
+    CHECK(is_found("limit.switch", raised));
 }
 
 TEST_CASE("rates that are too small are found", "[faults]") {
     const Tampering reduced = sent([](Rates& rates) { multiply(rates, 0.5); });
-    CHECK(found("guarantee.tokens", reduced) > 0);
-    CHECK(found("guarantee.tenant", reduced) > 0);
-    CHECK(found("guarantee.bytes", sent([](Rates& rates) { multiply(rates, 0.05); })) > 0);
+    CHECK(is_found("guarantee.tokens", reduced));
+    CHECK(is_found("guarantee.tenant", reduced));
+    CHECK(is_found("guarantee.bytes", sent([](Rates& rates) { multiply(rates, 0.05); })));
 }
 
 TEST_CASE("periods that are lost, doubled or altered on the way to the bill are found", "[faults]") {
-    CHECK(found("bill.lost", reported([](Periods& periods) {
-                    if (periods.size() > 1)  // BILLED acknowledges the first one with the others
-                        periods.erase(periods.begin());
-                })) > 0);
-    CHECK(found("bill.wrong", reported([](Periods& periods) {
-                    for (wire::Usage& period : periods)
-                        period.delivered += 1;
-                })) > 0);
-    CHECK(found("bill.twice", reported([](Periods& periods) {
-                    for (std::size_t i = 0, count = periods.size(); i < count; ++i) {
-                        wire::Usage half = periods[i];
-                        periods[i].ended = half.began = half.began + kNanosPerSec / 2;
-                        periods.push_back(half);
-                    }
-                })) > 0);
+    CHECK(is_found("bill.lost", reported([](Periods& periods) {
+                       if (periods.size() > 1)  // BILLED acknowledges the first one with the others
+                           periods.erase(periods.begin());
+                   })));
+    CHECK(is_found("bill.wrong", reported([](Periods& periods) {
+                       for (wire::Usage& period : periods)
+                           period.delivered += 1;
+                   })));
+    CHECK(is_found("bill.twice", reported([](Periods& periods) {
+                       for (std::size_t i = 0, count = periods.size(); i < count; ++i) {
+                           wire::Usage half = periods[i];
+                           periods[i].ended = half.began = half.began + kNanosPerSec / 2;
+                           periods.push_back(half);
+                       }
+                   })));
 }
 
 TEST_CASE("switches that differ from the controller are found, and a controller that ends", "[faults]") {
-    CHECK(found("agree.rates", {.delivered = [](std::uint32_t, LineMessage& message) {
-                    change_records<wire::FlowAllocation>(message, wire::Type::kAllocation,
-                                                         [](Rates& rates) { multiply(rates, 0.9); });
-                }}) > 0);
-    CHECK(found("agree.epoch", {.delivered = [](std::uint32_t, LineMessage& message) {
-                    wire::Header header = header_of(message);
-                    if (header.count == UINT32_MAX)
-                        return;
-                    ++header.interval;
-                    message.header = wire::encode_header(header);
-                }}) > 0);
-    CHECK(found("agree.state", {.reported = [](std::uint32_t host, LineMessage& message) {
-                    if (host == 0)
-                        message.header[0] ^= 1;
-                }}) > 0);
-    CHECK(found("ended", {.solved = [](std::uint32_t interval) {
-                    if (interval == 20)
-                        throw HostError("a fault put in on purpose");
-                }}) > 0);
+    CHECK(is_found("agree.rates", {.delivered = [](std::uint32_t, LineMessage& message) {
+                       change_records<wire::FlowAllocation>(message, wire::Type::kAllocation,
+                                                            [](Rates& rates) { multiply(rates, 0.9); });
+                   }}));
+    CHECK(is_found("agree.epoch", {.delivered = [](std::uint32_t, LineMessage& message) {
+                       wire::Header header = header_of(message);
+                       if (header.count == UINT32_MAX)
+                           return;
+                       ++header.interval;
+                       message.header = wire::encode_header(header);
+                   }}));
+    CHECK(is_found("agree.state", {.reported = [](std::uint32_t host, LineMessage& message) {
+                       if (host == 0)
+                           message.header[0] ^= 1;
+                   }}));
+    CHECK(is_found("ended", {.solved = [](std::uint32_t interval) {
+                       if (interval == 20)
+                           throw HostError("a fault put in on purpose");
+                   }}));
 }

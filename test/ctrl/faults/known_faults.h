@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 namespace weir::faults {
@@ -13,11 +14,14 @@ namespace weir::faults {
 struct KnownFault {
     std::string_view rule;
     std::string_view point;
+    std::uint32_t seed = 0;  ///< that breaks it, when none of the first 200 does
 };
 
 inline constexpr std::array kKnownFaults{
     KnownFault{"limit.switch",
                "4: a flow without demand has its guarantee, besides flows that have the whole limit"},
+    KnownFault{"limit.silent",
+               "G: a silent host's rates hold for three intervals more, besides those of the others", 2557},
     KnownFault{"bill.clock", "6: periods that a controller with a wrong clock saw are on no bill"},
     KnownFault{"bill.stolen",
                "6, 11: a period of a vNIC that another host took is acknowledged and not stored"},

@@ -41,7 +41,9 @@ class LimitChecker final : public Checker {
     void on_interval(const World& world, Findings& out) override {
         LimitSums mirror;
         LimitSums guaranteed;
+        bool is_any_lost = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
+            is_any_lost |= is_lost(world, host);
             if (is_solved_for(world, host))
                 for (const MirrorFlow& flow : mirror_flows(world, host))
                     if (flow.vnic != kNone)
@@ -50,7 +52,8 @@ class LimitChecker final : public Checker {
             if (world.hosts()[host].is_running())
                 judge_each(world, world.hosts()[host], out);
         }
-        judge(world, mirror, "limit.vnic", "limit.tenant", "sent", out);
+        judge(world, mirror, is_any_lost ? "limit.silent" : "limit.vnic",
+              is_any_lost ? "limit.silent" : "limit.tenant", "sent", out);
         judge(world, guaranteed, "limit.guarantee", "limit.guarantee", "guaranteed", out);
     }
 
@@ -66,6 +69,12 @@ class LimitChecker final : public Checker {
     }
 
   private:
+    /// The host was sent rates in this interval, and then the controller lost it: it has them, and the others
+    /// were sent rates beside its guarantees.
+    static bool is_lost(const World& world, std::uint32_t host) {
+        constexpr std::uint32_t kSilence = 3;  // intervals without a message
+        return is_solved_for(world, host) && world.interval() - world.mirror(host).message_at() >= kSilence;
+    }
     static std::optional<double> limit_of_vnic(const Plan& plan, std::uint32_t vnic) {
         const auto& limit = plan.vnic_config(vnic).limit_bps;
         return limit ? std::optional(static_cast<double>(*limit) / 8) : std::nullopt;
