@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, ROOT)
 
 from bench import demo_view  # noqa: E402  (the path above comes first)
-from bench.lib import cores, figures, published, record, report, results_page, summary  # noqa: E402
+from bench.lib import cores, figures, micro, published, record, report, results_page, summary  # noqa: E402
 from bench.papers import calibrate, claims, htb, memcached_sizes, runs, two_buckets  # noqa: E402
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
@@ -407,6 +407,15 @@ class Compare(unittest.TestCase):
         self.assertEqual(rows["gone"], ["1.00", "-", "-", "-", "-", "0"])
         self.assertEqual({mark["what"]: mark["verdict"] for mark in compare.marks(samples)},
                          {"drf": "unclear", "gone": "not measured", "new": "not measured"})
+
+    def test_a_micro_bench_is_linked_with_its_libraries_in_other_orders(self):
+        command = "g++ -o bench/micro/qos-bench qos.o -Wl,--start-group a.a b.a c.a d.a -Wl,--as-needed x.so -Wl,--end-group"
+        orders = [re.search(r"group (.*?) -Wl", micro.shuffled(command, "qos-bench", "/tmp/out", seed)).group(1) for seed in range(8)]
+        self.assertEqual({tuple(sorted(order.split())) for order in orders}, {("a.a", "b.a", "c.a", "d.a")})
+        self.assertGreater(len(set(orders)), 4)
+        self.assertIn("g++ -o /tmp/out qos.o", micro.shuffled(command, "qos-bench", "/tmp/out", 1))
+        with self.assertRaises(RuntimeError):
+            micro.shuffled("g++ -o bench/micro/qos-bench qos.o", "qos-bench", "/tmp/out", 1)
 
     def test_near_and_far_pairs_are_apart(self):
         samples = [*self.samples([1.0]), *({**sample, "cores": "far"} for sample in self.samples([1.5]))]

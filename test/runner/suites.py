@@ -118,7 +118,7 @@ DEEP = (
                                                                       end_to_end("installed", lane=BESIDE, seconds=5)), RELEASE,
           ("simulator", "canary"), ("all",), needs=ROOT_NEEDS, canaries=(CANARY,), paths=(*UNIT, "bench/sim", "bench/scenarios", "test/bench",
                                                                                 "test/e2e/installed")),
-    Suite("memory", "unit under Valgrind", (unit(RELEASE, "unit", VALGRIND, seconds=300, environment=UNDER_VALGRIND),),
+    Suite("memory", "unit under Valgrind, without the cases tagged [long]", (unit(RELEASE, "unit", VALGRIND, seconds=300, environment=UNDER_VALGRIND),),
           RELEASE, ("unit", "canary-memory"), needs=("--tests", "--memory"),
           canaries=(unit(RELEASE, "canary-memory", VALGRIND),), paths=UNIT),
     Suite("seeds", "the controller and many switches under faults, 10,000 seeds", (unit(RELEASE, "seeds", seconds=600),), RELEASE,

@@ -133,5 +133,5 @@ TEST_CASE("a million mixed requests with 1 % loss and reordering are counted exa
     CHECK(rough.counts.responses == smooth.counts.responses);
     CHECK(rough.counts.response_bytes == smooth.counts.response_bytes);
     CHECK(rough.counts.strays == 0);
-    CHECK(rough.tracker().stats().holes > 10'000);
+    CHECK(rough.tracker().stats().holes > asked / 100);
 }

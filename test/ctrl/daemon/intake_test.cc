@@ -125,7 +125,8 @@ TEST_CASE("a demand that goes up and down causes ten early solves, and then wait
     CHECK(flooded.h1.rate("a1", "a2", wire::Part::kThere) == 1'000'000);
 }
 
-TEST_CASE("20 HELLOs of 19,999 foreign names cost a bounded number of entries, and list the first names") {
+TEST_CASE("20 HELLOs of 19,999 foreign names cost a bounded number of entries, and list the first names",
+          "[long]") {
     Flooded flooded;
     for (int i = 0; i < 19'999; ++i)
         flooded.h1.hello.vnics.push_back({.name = "foreign-" + std::to_string(i)});

@@ -98,7 +98,7 @@ void check_nothing_is_over(const Ledger& ledger) {
 
 }  // namespace
 
-TEST_CASE("a small datacenter takes a tenant exactly when some placement exists", "[placement]") {
+TEST_CASE("a small datacenter takes a tenant exactly when some placement exists", "[placement][long]") {
     Random32 random(2014);
     int placed = 0;
     int refused = 0;

@@ -176,7 +176,7 @@ TEST_CASE("the error of a store that cannot be opened names the cause and the re
     CHECK(why_not(folder.file("ctrl.db")).find("another weir-ctrl uses it") != std::string::npos);
 }
 
-TEST_CASE("new ids are stored together: 24,000 of them with one sync of the disk") {
+TEST_CASE("new ids are stored together: 24,000 of them with one sync of the disk", "[long]") {
     const test::TempFolder folder;
     Store store(folder.file("ctrl.db"));
     std::vector<std::string> texts;
@@ -260,7 +260,7 @@ TEST_CASE("a store of version 1 is read on; the age of its rates is not known") 
     CHECK_FALSE(store.allocations().at("h1").is_usable(1'000));
 }
 
-TEST_CASE("the audit trail is trimmed while it is written") {
+TEST_CASE("the audit trail is trimmed while it is written", "[long]") {
     const test::TempFolder folder;
     Store store(folder.file("ctrl.db"));
     store.write({.audit = {{.unix_time = 1, .kind = "pool", .text = "an operator's change"}}});

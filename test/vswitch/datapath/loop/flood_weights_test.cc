@@ -153,7 +153,7 @@ TEST_CASE("super-frames among many vNICs that split them are as many wire frames
     CHECK(balanced(vlan.sent(vlan.ids[0])));
 }
 
-TEST_CASE("a sender of super-frames takes no more of the copies than one of plain broadcasts") {
+TEST_CASE("a sender of super-frames takes no more of the copies than one of plain broadcasts", "[long]") {
     Weighed vlan(2, 200, limited(100'000'000));
     for (unsigned i = 0; i < 30; ++i)
         vlan.offer(vlan.ids[0], super_frame(64'000, 250, 1));
@@ -167,7 +167,8 @@ TEST_CASE("a sender of super-frames takes no more of the copies than one of plai
     CHECK(vlan.read[1] < all * 3 / 2);
 }
 
-TEST_CASE("whatever is flooded, the weights counted cover the wire frames and the buffers that come out") {
+TEST_CASE("whatever is flooded, the weights counted cover the wire frames and the buffers that come out",
+          "[long]") {
     Random32 random(1);
     constexpr unsigned kReaders = 20;
     for (unsigned round = 0; round < 200; ++round) {

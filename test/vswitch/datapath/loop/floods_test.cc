@@ -109,7 +109,8 @@ TEST_CASE("a queue takes what may come at once, and no more") {
     CHECK(queue.front().bytes == 1);
 }
 
-TEST_CASE("a burst of broadcasts among many vNICs is copied 256 times a turn, and reaches everyone") {
+TEST_CASE("a burst of broadcasts among many vNICs is copied 256 times a turn, and reaches everyone",
+          "[long]") {
     constexpr unsigned kReaders = 300;
     constexpr std::uint32_t kBroadcasts = 32;
     Flooded vlan(kReaders);
@@ -131,7 +132,7 @@ TEST_CASE("a burst of broadcasts among many vNICs is copied 256 times a turn, an
     CHECK(vlan.host.path(vlan.first).queued_buffers == 0);
 }
 
-TEST_CASE("a sender with one broadcast does not wait for another's burst") {
+TEST_CASE("a sender with one broadcast does not wait for another's burst", "[long]") {
     Flooded vlan(200);
     vlan.broadcast(vlan.first, 1, 64);
     vlan.host.turn();
@@ -224,7 +225,7 @@ TEST_CASE("super-frames that are flooded keep to their sender's quota when the u
     CHECK(buffers_in_use() == before);
 }
 
-TEST_CASE("a sender or a receiver that goes while floods wait leaves every sum right") {
+TEST_CASE("a sender or a receiver that goes while floods wait leaves every sum right", "[long]") {
     constexpr unsigned kReaders = 60;
     const unsigned before = buffers_in_use();
     for (unsigned leaver = 0; leaver <= kReaders; leaver += 10) {

@@ -143,7 +143,8 @@ class ManyFlows {
 
 }  // namespace
 
-TEST_CASE("ten thousand destinations get what each has asked for, nothing is lost, and idle limiters go") {
+TEST_CASE("ten thousand destinations get what each has asked for, nothing is lost, and idle limiters go",
+          "[long]") {
     ManyFlows flows;
     flows.open();
     REQUIRE(flows.worker().feedback.limiters == kFlows);

@@ -140,7 +140,7 @@ TEST_CASE("parked workers carry out commands, and nothing waits for their quiesc
     CHECK(stepped.iterations(0) == 0);
 }
 
-TEST_CASE("two runs of the same steps, with frames that change workers, have the same counts") {
+TEST_CASE("two runs of the same steps, with frames that change workers, have the same counts", "[long]") {
     const std::vector<std::uint64_t> counts = counts_of_a_run();
     for (unsigned again = 0; again < 3; ++again)
         CHECK(counts_of_a_run() == counts);

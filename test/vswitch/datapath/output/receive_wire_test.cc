@@ -50,7 +50,8 @@ TEST_CASE("frames of the wire that another worker hands over are no VM's, and th
     CHECK(buffers_in_use() == before);
 }
 
-TEST_CASE("an outside flood of 10,000 invented sources costs the others neither a frame nor their share") {
+TEST_CASE("an outside flood of 10,000 invented sources costs the others neither a frame nor their share",
+          "[long]") {
     RingNic nic(1, 4096);
     SwitchConfig config;
     config.uplink.rate_bps = 10'000'000'000;

@@ -168,7 +168,7 @@ TEST_CASE("a burst leaves at its end, in order, what full rings and then what sh
         rte_pktmbuf_free(one);
 }
 
-TEST_CASE("one full ring of a VM with two does not stop the other, and takes bounded memory") {
+TEST_CASE("one full ring of a VM with two does not stop the other, and takes bounded memory", "[long]") {
     const unsigned before = buffers_in_use();
     {
         const std::uint16_t burst = GENERATE(std::uint16_t{2}, std::uint16_t{32});
@@ -226,7 +226,8 @@ TEST_CASE("a VM whose flows all have one slow ring, or all of them, is held back
     host.remove(vm9);
 }
 
-TEST_CASE("a full ring does not stop what comes from the wire or from another worker for the others") {
+TEST_CASE("a full ring does not stop what comes from the wire or from another worker for the others",
+          "[long]") {
     SwitchConfig config;
     config.workers = {1, 2};
     config.uplink.rate_bps = 10'000'000'000;
@@ -274,7 +275,8 @@ TEST_CASE("a receive limit of a VM with several rings holds, and a full ring of 
 }
 
 TEST_CASE(
-    "neighbors' broadcasts that fill a ring cost the wire's frames to the same VM nothing on other rings") {
+    "neighbors' broadcasts that fill a ring cost the wire's frames to the same VM nothing on other rings",
+    "[long]") {
     SwitchConfig config;
     config.uplink.rate_bps = 10'000'000'000;
     config.flood_limit_pps = 1'000'000;

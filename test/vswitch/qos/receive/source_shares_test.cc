@@ -65,7 +65,7 @@ struct Flooded {
 
 }  // namespace
 
-TEST_CASE("10,000 invented sources leave another one its equal share of what the VM takes") {
+TEST_CASE("10,000 invented sources leave another one its equal share of what the VM takes", "[long]") {
     Flooded vm;
     const auto flood = [&] { return vm.random() % 10'000; };
     vm.run(400'000'000, 0.09, flood);
@@ -80,7 +80,7 @@ TEST_CASE("10,000 invented sources leave another one its equal share of what the
     CHECK(static_cast<double>(vm.taken) * 8 / 4 > 0.09e6);
 }
 
-TEST_CASE("a TCP sender behind 10,000 invented sources has at least its equal share") {
+TEST_CASE("a TCP sender behind 10,000 invented sources has at least its equal share", "[long]") {
     Flooded vm;
     // Its window doubles with each round trip of 2 ms without loss; a loss is found by a timer of 200 ms.
     unsigned window = 1;

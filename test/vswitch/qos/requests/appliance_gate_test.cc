@@ -130,7 +130,7 @@ class Service {
 
 }  // namespace
 
-TEST_CASE("window: shares divide the appliance, whatever the size of requests") {
+TEST_CASE("window: shares divide the appliance, whatever the size of requests", "[long]") {
     Service service(64, 10 * kUs,
                     {{.promised = {.shares = 300}}, {.promised = {.shares = 100}, .tokens = 16}});
     service.run(2'000'000 * kUs);
@@ -141,7 +141,7 @@ TEST_CASE("window: shares divide the appliance, whatever the size of requests") 
     CHECK(service.stats(1).blocked_ns[0] == 0);
 }
 
-TEST_CASE("window: a reservation comes first, the rest goes by shares") {
+TEST_CASE("window: a reservation comes first, the rest goes by shares", "[long]") {
     // 100,000 tokens/s in all; 60,000 of them promised to the first.
     Service service(8, 10 * kUs,
                     {{.promised = {.reservation = 60'000, .burst = 600, .shares = 100}}, {}, {}, {}});
@@ -159,7 +159,7 @@ TEST_CASE("window: a request larger than the window enters when nothing else is 
     CHECK(service.share(1) < 0.55);
 }
 
-TEST_CASE("window: a flow that is held by a bucket of its own leaves the window to others") {
+TEST_CASE("window: a flow that is held by a bucket of its own leaves the window to others", "[long]") {
     Service service(8, 10 * kUs, {{.promised = {}, .limit = make_profile(10'000, 100)}, {}});
     service.run(1'000'000 * kUs);
     CHECK(service.clients[0].served > 9'900);
@@ -210,7 +210,7 @@ TEST_CASE("window: one that closes gives its place to others, one that is widene
     gate.close(0, 0);
 }
 
-TEST_CASE("property: any mix of sizes, shares and depths keeps the window and gets its shares") {
+TEST_CASE("property: any mix of sizes, shares and depths keeps the window and gets its shares", "[long]") {
     std::mt19937 random(GENERATE(range(0U, 12U)));
     const auto draw = [&](unsigned least, unsigned most) {
         return least + static_cast<unsigned>(random() % (most - least + 1));

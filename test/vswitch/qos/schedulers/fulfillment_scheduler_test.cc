@@ -189,7 +189,7 @@ TEST_CASE("1000 classes that are promised four times the link share alike") {
         REQUIRE(h.rate(i) / (0.1 * kGbit) == Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("property: beyond the link all have the same fulfillment, except one that wants less") {
+TEST_CASE("property: beyond the link all have the same fulfillment, except one that wants less", "[long]") {
     weir::testing::Random32 random(631);
     constexpr std::array<std::uint32_t, 4> kFrames{88, 300, 1538, 9000};
     for (int trial = 0; trial < 15; ++trial) {

@@ -163,7 +163,7 @@ TEST_CASE("1000 classes of which all are busy share alike") {
         REQUIRE(h.rate(i) / (0.1 * kGbit) == Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("property: backlogged classes get what water_fill() says, within 1 %") {
+TEST_CASE("property: backlogged classes get what water_fill() says, within 1 %", "[long]") {
     const auto scheduler = every_scheduler();
     INFO(scheduler);
     weir::testing::Random32 random(101);
