@@ -5,13 +5,15 @@
 
 Every round measures each case with both builds one after the other, the base first in even rounds. A case's figure is the median over the
 rounds of this build's cost divided by the base's, with its quartiles; costs are cycles, ns or ms, so that above 1 is slower. A pair counts when the
-cores had one distance for both. `bench/run.sh compare build` compares this build with itself and so shows the noise.
+cores had one distance for both. A micro bench is linked anew in each round, since the places of the same instructions in a program differ by
+some percent. `bench/run.sh compare build` compares this build with itself and so shows the noise.
 
 Generator, raw loop and core-distance are this build's for both sides; the switch, weirctl and the micro benches are each build's own.
 """
 import argparse
 import functools
 import pathlib
+import tempfile
 
 from bench.lib import micro
 from bench.lib.cores import DISTANCES
@@ -100,15 +102,17 @@ def visit_both(record, builds, number_of_round, bench, make, stretches):
 
 
 def micro_both(record, builds, number_of_round, bench):
-    """Runs a micro bench of both builds within one stretch."""
+    """Runs a micro bench of both builds within one stretch; each round links both with their libraries in other orders."""
     program, chosen, counter = MICRO[bench]
 
-    def costs(side):
-        report = micro.measure(program, f"--benchmark_filter={chosen}", f"--benchmark_min_time={record.options.seconds / 10}",
-                               build=builds[side])
+    def costs(side, folder):
+        path = str(pathlib.Path(folder) / side)
+        micro.linked_anew(program, builds[side], path, f"{side} {number_of_round}")
+        report = micro.measure(program, f"--benchmark_filter={chosen}", f"--benchmark_min_time={record.options.seconds / 10}", path=path)
         return {RENAMED.get(case["name"], case["name"]): case[counter] for case in micro.cases(report) if counter in case}
-    record.attempt(lambda: record.stretch(lambda: {side: costs(side) for side in in_turn(number_of_round)}),
-                   bench=bench, round=number_of_round)
+    with tempfile.TemporaryDirectory() as folder:
+        record.attempt(lambda: record.stretch(lambda: {side: costs(side, folder) for side in in_turn(number_of_round)}),
+                       bench=bench, round=number_of_round)
 
 
 def measure_all(options, builds):
