@@ -14,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,9 @@ VnicConfig vnic_config() {
     return config;
 }
 
-class Rig {
+/// On the heap, and of its own pages: beside a burst on the stack, 64 bytes more or less of it were 4 % of an
+/// acknowledgement.
+class alignas(4096) Rig {
   public:
     explicit Rig(std::size_t connections)
         : appliances_(appliances()),
@@ -171,7 +174,8 @@ const std::string kHit = "VALUE key:00012345 0 512\r\n" + std::string(512, 'v') 
 
 void get(benchmark::State& state) {
     const auto connections = static_cast<std::size_t>(state.range(0));
-    Rig rig(connections);
+    const auto on_heap = std::make_unique<Rig>(connections);
+    Rig& rig = *on_heap;
     std::size_t first = 0;
     double frames = 0;
     for (auto _ : state) {
@@ -193,7 +197,8 @@ void get(benchmark::State& state) {
 BENCHMARK(get)->Arg(32)->Arg(256)->Arg(8192)->UseManualTime();
 
 void body(benchmark::State& state) {
-    Rig rig(32);
+    const auto on_heap = std::make_unique<Rig>(32);
+    Rig& rig = *on_heap;
     rig.pass(Side::kRequests, 0, kGet);
     rig.pass(Side::kResponses, 0, "VALUE key:00012345 0 1000000000\r\n");
     rig.prepare(Side::kResponses, 0, std::string(1448, 'v'), Segment::kAck, true);
@@ -209,7 +214,8 @@ void body(benchmark::State& state) {
 BENCHMARK(body);
 
 void ack(benchmark::State& state) {
-    Rig rig(32);
+    const auto on_heap = std::make_unique<Rig>(32);
+    Rig& rig = *on_heap;
     rig.prepare(Side::kRequests, 0, "");
     double frames = 0;
     for (auto _ : state) {
