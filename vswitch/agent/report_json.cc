@@ -136,7 +136,7 @@ json tunnel_json(const SwitchReport& report, const TunnelReport& tunnel) {
 }
 
 /// null while feedback is off.
-json receive_json(const VnicStats& stats) {
+json receive_json(const VnicReading& stats) {
     if (stats.advertised_rate == 0)
         return nullptr;
     return {{"received_bps", stats.received_rate * kBitsPerByte},

@@ -84,7 +84,7 @@ struct VnicReport {
     std::string front_end_fault;  ///< why the last front-end was disconnected; empty: none was
     VnicRefusal refusal;          ///< by the controller
     DeviceLinkReport link;        ///< of its device; with a socket as if all were well
-    VnicStats stats;
+    VnicReading stats;
     GuaranteeReport guarantee;
     Nanos queue_delay_p50 = 0;
     Nanos queue_delay_p99 = 0;

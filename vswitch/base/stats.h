@@ -98,6 +98,7 @@ struct LearnedAddress {
 /// One of a DHCP server, one of a DHCPv6 server, and two of routers' prefixes.
 using LearnedAddresses = std::array<LearnedAddress, 4>;
 
+/// Counters of a vNIC, among its state in the poll loop.
 struct VnicStats {
     DirectionStats from_vm;
     DirectionStats to_vm;
@@ -109,10 +110,14 @@ struct VnicStats {
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
     std::uint64_t encryption_tokens = 0;  ///< charged for encryption
-    std::uint64_t limiters = 0;           ///< destinations with a limiter (feedback)
-    std::uint64_t received_rate = 0;      ///< from the wire in the last period, bytes per second
-    std::uint64_t receive_capacity = 0;   ///< part of the downlink
-    std::uint64_t advertised_rate = 0;    ///< rate for its senders; 0 = feedback is off
+};
+
+/// The counters, and values of other parts of the switch that are read with them.
+struct VnicReading : VnicStats {
+    std::uint64_t limiters = 0;          ///< destinations with a limiter (feedback)
+    std::uint64_t received_rate = 0;     ///< from the wire in the last period, bytes per second
+    std::uint64_t receive_capacity = 0;  ///< part of the downlink
+    std::uint64_t advertised_rate = 0;   ///< rate for its senders; 0 = feedback is off
     LearnedAddresses learned{};
 };
 

@@ -81,8 +81,8 @@ class Topology final : public SwitchControl {
         std::unique_ptr<Port> port;
         std::unique_ptr<VnicPath> path;
         Steering steering;
-        VnicProfile profile;  // as last posted to the owner
-        VnicStats snapshot;   // as last received
+        VnicProfile profile;   // as last posted to the owner
+        VnicReading snapshot;  // as last received
         std::vector<RequestPath::Reading> requests;
         Rates rates;
         std::vector<PeerAllocation> peer_allocations;  // as last posted to the owner

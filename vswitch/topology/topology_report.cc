@@ -81,7 +81,7 @@ SwitchReport Topology::report() {
 
 VnicReport Topology::report_vnic(VnicId id) const {
     const Vnic& vnic = *vnics_[id];
-    const VnicStats& stats = vnic.snapshot;
+    const VnicReading& stats = vnic.snapshot;
     HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
     // Packets that passed at once are not in the histogram.
     delay.add_zeros(stats.admitted.packets - std::min(stats.admitted.packets, delay.count()));

@@ -5,9 +5,9 @@
 
 namespace weir {
 
-void read(const Stages& stages, VnicId vnic, VnicStats& into) {
+void read(const Stages& stages, VnicId vnic, VnicReading& into) {
     const VnicPath& path = stages.vnics.at(vnic);
-    into = path.stats;
+    static_cast<VnicStats&>(into) = path.stats;
     assert(balanced(into.from_vm) && balanced(into.to_vm));
     into.learned = path.guard.learned();
     if (stages.uplink)

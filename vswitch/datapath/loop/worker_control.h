@@ -42,7 +42,7 @@ struct UpdateMac {
 };
 struct ReadVnic {
     VnicId vnic;
-    VnicStats* stats;
+    VnicReading* stats;
 };
 struct ReadWorker {
     WorkerSnapshot* snapshot;

@@ -150,7 +150,7 @@ TEST_CASE("a DHCP client may use the address that came over the wire, and may no
     CHECK(host.port(client).drain() == 1);
     host.port(other).drain();
     CHECK(sends(frame_from("10.0.0.7")));
-    const VnicStats stats = host.snapshot(client);
+    const VnicReading stats = host.snapshot(client);
     CHECK(stats.learned[0].address.to_string() == "10.0.0.7");
     CHECK(stats.learned[0].until == host.now + 60 * kNanosPerSec);
     host.now += 60 * kNanosPerSec;

@@ -135,8 +135,8 @@ void SwitchHarness::post_to_all(const WorkerCommand& command) {
         post(worker->id(), command);
 }
 
-VnicStats SwitchHarness::snapshot(VnicId id) {
-    VnicStats stats;
+VnicReading SwitchHarness::snapshot(VnicId id) {
+    VnicReading stats;
     post(path(id).fixed.owner, command::ReadVnic{id, &stats});
     return stats;
 }

@@ -52,7 +52,7 @@ class SwitchHarness {
     void change(VnicId id, const VnicConfig& config);
     void remove(VnicId id);
     void post(WorkerId worker, const WorkerCommand& command);
-    [[nodiscard]] VnicStats snapshot(VnicId id);
+    [[nodiscard]] VnicReading snapshot(VnicId id);
     [[nodiscard]] WorkerSnapshot snapshot_worker(WorkerId id);
 
     /// One turn of every worker at the present moment. @return frames moved
