@@ -174,16 +174,15 @@ const std::string kHit = "VALUE key:00012345 0 512\r\n" + std::string(512, 'v') 
 
 void get(benchmark::State& state) {
     const auto connections = static_cast<std::size_t>(state.range(0));
-    const auto on_heap = std::make_unique<Rig>(connections);
-    Rig& rig = *on_heap;
+    const auto rig = std::make_unique<Rig>(connections);
     std::size_t first = 0;
     double frames = 0;
     for (auto _ : state) {
         std::chrono::duration<double> spent{};
         for (const Side side : {Side::kRequests, Side::kResponses}) {
-            rig.prepare(side, first, side == Side::kRequests ? kGet : kHit);
+            rig->prepare(side, first, side == Side::kRequests ? kGet : kHit);
             const auto begin = std::chrono::steady_clock::now();
-            rig.send(side);
+            rig->send(side);
             spent += std::chrono::steady_clock::now() - begin;
         }
         state.SetIterationTime(spent.count());
@@ -191,35 +190,33 @@ void get(benchmark::State& state) {
         frames += 2 * kBurst;
     }
     state.counters["ns_per_frame"] = each(frames);
-    if (rig.stats().responses != rig.stats().requests || rig.stats().plain_bytes != 0)
+    if (rig->stats().responses != rig->stats().requests || rig->stats().plain_bytes != 0)
         state.SkipWithError("responses did not find their requests");
 }
 BENCHMARK(get)->Arg(32)->Arg(256)->Arg(8192)->UseManualTime();
 
 void body(benchmark::State& state) {
-    const auto on_heap = std::make_unique<Rig>(32);
-    Rig& rig = *on_heap;
-    rig.pass(Side::kRequests, 0, kGet);
-    rig.pass(Side::kResponses, 0, "VALUE key:00012345 0 1000000000\r\n");
-    rig.prepare(Side::kResponses, 0, std::string(1448, 'v'), Segment::kAck, true);
+    const auto rig = std::make_unique<Rig>(32);
+    rig->pass(Side::kRequests, 0, kGet);
+    rig->pass(Side::kResponses, 0, "VALUE key:00012345 0 1000000000\r\n");
+    rig->prepare(Side::kResponses, 0, std::string(1448, 'v'), Segment::kAck, true);
     double frames = 0;
     for (auto _ : state) {
-        rig.send(Side::kResponses);
+        rig->send(Side::kResponses);
         frames += kBurst;
     }
     state.counters["ns_per_frame"] = each(frames);
-    if (rig.stats().plain_bytes != 0)
+    if (rig->stats().plain_bytes != 0)
         state.SkipWithError("the frames were not part of a value");
 }
 BENCHMARK(body);
 
 void ack(benchmark::State& state) {
-    const auto on_heap = std::make_unique<Rig>(32);
-    Rig& rig = *on_heap;
-    rig.prepare(Side::kRequests, 0, "");
+    const auto rig = std::make_unique<Rig>(32);
+    rig->prepare(Side::kRequests, 0, "");
     double frames = 0;
     for (auto _ : state) {
-        rig.send(Side::kRequests);
+        rig->send(Side::kRequests);
         frames += kBurst;
     }
     state.counters["ns_per_frame"] = each(frames);

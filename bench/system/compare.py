@@ -57,8 +57,9 @@ def vlan_stretches(system, load, seconds):
     """The uplink's tag is added on the way to the wire, and removed on the way to the VM."""
     def run(size, sender, receiver):
         streams = [{"from": sender, "to": receiver, "size": size}, {"from": receiver, "to": sender, "pps": 100}]
-        tags = ({"vlan": VLAN} if stream["from"] == forwarding.WIRE else {} for stream in streams)
-        return {"name": f"vlan-{size}", "seconds": seconds, "warmup": 0.2, "streams": [stream | tag for stream, tag in zip(streams, tags)]}
+        for stream in streams:
+            stream["vlan"] = VLAN if stream["from"] == forwarding.WIRE else 0
+        return {"name": f"vlan-{size}", "seconds": seconds, "warmup": 0.2, "streams": streams}
     ways = {"VM to wire": (forwarding.VM, forwarding.WIRE), "wire to VM": (forwarding.WIRE, forwarding.VM)}
     return [(f"{way} in a VLAN, {size} B", lambda size=size, ends=ends: forwarding.figures(load, run(size, *ends), system))
             for way, ends in ways.items() for size in forwarding.SIZES]

@@ -21,9 +21,13 @@ std::string Controller::why_never(HostIndex host, const wire::HelloVnic& vnic) c
     return {};
 }
 
+std::string Controller::why_taken(HostIndex by) const {
+    return "host " + config_.hosts[by].name + " has it";
+}
+
 std::string Controller::why_not_now(HostIndex host, const ClusterEnd& end, Nanos now) {
     if (end.host != kNowhere && end.host != host && sessions_.is_alive(end.host, now))
-        return "host " + config_.hosts[end.host].name + " has it";
+        return why_taken(end.host);
     return admission_.why_not(end, host);
 }
 
@@ -83,7 +87,7 @@ void Controller::note_taken(const ClusterEnd& vnic, HostIndex by) {
         return;
     before->refused_vnics.push_back(
         {.vnic = {.name = cluster_.name_of(vnic), .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan},
-         .why = "host " + config_.hosts[by].name + " has it"});
+         .why = why_taken(by)});
     before->tables_due = true;
 }
 

@@ -39,21 +39,25 @@ struct LimitSums {
 class LimitChecker final : public Checker {
   public:
     void on_interval(const World& world, Findings& out) override {
-        LimitSums mirror;
+        LimitSums connected;
+        LimitSums sent;
         LimitSums guaranteed;
         bool is_any_lost = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
-            is_any_lost |= is_lost(world, host);
-            if (is_solved_for(world, host))
-                for (const MirrorFlow& flow : mirror_flows(world, host))
-                    if (flow.vnic != kNone)
-                        mirror.add(world.plan(), flow.vnic, flow.appliance, flow.peer, flow.rate);
+            if (is_solved_for(world, host)) {
+                add_rates(world, host, sent);
+                if (is_lost(world, host))
+                    is_any_lost = true;
+                else
+                    add_rates(world, host, connected);
+            }
             add_guarantees(world, host, guaranteed);
             if (world.hosts()[host].is_running())
                 judge_each(world, world.hosts()[host], out);
         }
-        judge(world, mirror, is_any_lost ? "limit.silent" : "limit.vnic",
-              is_any_lost ? "limit.silent" : "limit.tenant", "sent", out);
+        judge(world, connected, "limit.vnic", "limit.tenant", "sent", out);
+        if (is_any_lost)
+            judge(world, sent, "limit.silent", "limit.silent", "sent, to lost hosts too,", out);
         judge(world, guaranteed, "limit.guarantee", "limit.guarantee", "guaranteed", out);
     }
 
@@ -75,6 +79,13 @@ class LimitChecker final : public Checker {
         constexpr std::uint32_t kSilence = 3;  // intervals without a message
         return is_solved_for(world, host) && world.interval() - world.mirror(host).message_at() >= kSilence;
     }
+
+    static void add_rates(const World& world, std::uint32_t host, LimitSums& sums) {
+        for (const MirrorFlow& flow : mirror_flows(world, host))
+            if (flow.vnic != kNone)
+                sums.add(world.plan(), flow.vnic, flow.appliance, flow.peer, flow.rate);
+    }
+
     static std::optional<double> limit_of_vnic(const Plan& plan, std::uint32_t vnic) {
         const auto& limit = plan.vnic_config(vnic).limit_bps;
         return limit ? std::optional(static_cast<double>(*limit) / 8) : std::nullopt;
