@@ -56,14 +56,18 @@ def count(output, good):
     return (1, 0) if good else (0, 1)
 
 
+def arguments(test, wrapper, words):
+    """Of the program: those that Meson gives it, and Catch's choice of cases."""
+    if not uses_catch(test):
+        return test["cmd"][1:]
+    return [*test["cmd"][1:], *([f"*{words}*"] if words else []), *([LONG_LEFT_OUT] if wrapper else []), "--durations", "yes"]
+
+
 def run(test, wrapper, words):
     """(test, seconds, good, output) of one program."""
-    arguments = [*test["cmd"][1:], *([f"*{words}*"] if words else []), *(["--durations", "yes"] if uses_catch(test) else [])]
-    if wrapper and uses_catch(test) and not test["cmd"][1:]:
-        arguments.append(LONG_LEFT_OUT)
     began, bound = time.monotonic(), SECONDS * PATIENCE * (WRAPPED if wrapper else 1)
     try:
-        done = subprocess.run([*wrapper, test["cmd"][0], *arguments], env={**os.environ, **test["env"]}, cwd=test["workdir"], text=True,
+        done = subprocess.run([*wrapper, test["cmd"][0], *arguments(test, wrapper, words)], env={**os.environ, **test["env"]}, cwd=test["workdir"], text=True,
                               errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=bound,
                               check=False)
         good, output = done.returncode == 0, done.stdout

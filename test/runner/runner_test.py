@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 import jobs
+import meson_tests
 import run
 import suites
 import verdicts
@@ -46,6 +47,12 @@ class ReportTest(unittest.TestCase):
         pairs = [(suite, suite.jobs[0]) for suite in (short, long)]
         self.assertEqual([suite.name for suite, _ in jobs.in_order(pairs, {})], ["long", "short"])
         self.assertEqual([suite.name for suite, _ in jobs.in_order(pairs, {"short-beside": 9})], ["short", "long"])
+
+    def test_a_wrapper_leaves_out_the_long_cases_of_a_program_that_has_arguments_too(self):
+        for given in ([], ["--order", "rand"]):
+            program = {"cmd": ["build/a_test", *given]}
+            self.assertEqual(meson_tests.arguments(program, ["valgrind"], ""), [*given, "~[long]", "--durations", "yes"])
+            self.assertEqual(meson_tests.arguments(program, [], "a limit"), [*given, "*a limit*", "--durations", "yes"])
 
 
 class CanaryTest(unittest.TestCase):

@@ -90,7 +90,8 @@ TEST_CASE("frames of two guests cross the switch on rings in shared memory") {
     CHECK(where.port(1).ring_errors() == 0);
 }
 
-TEST_CASE("guests with rings of any size, in either layout and anywhere in memory, exchange frames") {
+TEST_CASE("guests with rings of any size, in either layout and anywhere in memory, exchange frames",
+          "[long]") {
     constexpr std::uint16_t kSplitSizes[] = {1, 2, 8, 32, 256};
     constexpr std::uint16_t kPackedSizes[] = {1, 2, 3, 5, 31, 32, 100, 256};
     VhostSwitch& where = attacked_switch();
@@ -108,7 +109,7 @@ TEST_CASE("guests with rings of any size, in either layout and anywhere in memor
     where.stop();
 }
 
-TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards") {
+TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards", "[long]") {
     constexpr auto kPerAttack = std::chrono::milliseconds(150);
     constexpr std::uint64_t kSeed = 1;
     const std::uint32_t steps = steps_wanted();

@@ -84,7 +84,7 @@ TEST_CASE("a receiver that keeps up has no state, and its senders none") {
     CHECK(held_by_receiver(host.snapshot(vm1)) == 0);
 }
 
-TEST_CASE("a receive limit holds senders of this host back, without loss, and can change") {
+TEST_CASE("a receive limit holds senders of this host back, without loss, and can change", "[long]") {
     SwitchHarness host;
     const VnicId vm1 = host.add(vm(1));
     VnicConfig limited = vm(9);
@@ -138,7 +138,8 @@ TEST_CASE("a VM that sends to several is not held back by one of them that takes
     CHECK(balanced(host.stats(vm1).from_vm));
 }
 
-TEST_CASE("a VM that turns from a slow receiver to another one waits for one look at its ring, 5 ms") {
+TEST_CASE("a VM that turns from a slow receiver to another one waits for one look at its ring, 5 ms",
+          "[long]") {
     const WorkerId slow_worker = GENERATE(WorkerId{0}, WorkerId{1});
     SwitchConfig config;
     config.workers = {1, 2};

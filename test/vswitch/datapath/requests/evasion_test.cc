@@ -294,7 +294,7 @@ constexpr double kSpentLeast = 0.95;
 
 }  // namespace
 
-TEST_CASE("evasion: a greedy client gets what was sold, in every wrapping that a server accepts") {
+TEST_CASE("evasion: a greedy client gets what was sold, in every wrapping that a server accepts", "[long]") {
     const auto wrap = GENERATE(Wrap::kIp4, Wrap::kIp4Options, Wrap::kIp6, Wrap::kHopByHop, Wrap::kDestination,
                                Wrap::kRouting, Wrap::kPriorityTag, Wrap::kTcpOptions);
     Arena arena(wrap);
@@ -305,7 +305,7 @@ TEST_CASE("evasion: a greedy client gets what was sold, in every wrapping that a
     CHECK(spent >= kSpentLeast);
 }
 
-TEST_CASE("evasion: what the switch cannot read does not reach the appliance") {
+TEST_CASE("evasion: what the switch cannot read does not reach the appliance", "[long]") {
     const auto wrap = GENERATE(Wrap::kIp4Fragments, Wrap::kMany, Wrap::kAtomic, Wrap::kIp6Fragments);
     Arena arena(wrap);
     Greedy greedy{arena, 5000, arena.open(5000, 1'000'000)};
@@ -348,7 +348,7 @@ TEST_CASE("evasion: many greedy connections together get what was sold") {
     CHECK(spent >= kSpentLeast);
 }
 
-TEST_CASE("evasion: SYNs, RSTs and FINs that the server ignores") {
+TEST_CASE("evasion: SYNs, RSTs and FINs that the server ignores", "[long]") {
     struct Noise {
         const char* name;
         Sent sent;
@@ -381,7 +381,7 @@ TEST_CASE("evasion: SYNs, RSTs and FINs that the server ignores") {
     CHECK(spent <= kSpentMost);
 }
 
-TEST_CASE("evasion: a port used again, with a lower or a higher sequence number") {
+TEST_CASE("evasion: a port used again, with a lower or a higher sequence number", "[long]") {
     const std::uint32_t again = GENERATE(1'000U, 2'500'000'000U);
     Arena arena;
     (void)arena.open(5000, 1'000'000'000);
@@ -395,7 +395,7 @@ TEST_CASE("evasion: a port used again, with a lower or a higher sequence number"
     CHECK(spent >= kSpentLeast);
 }
 
-TEST_CASE("evasion: a first copy that the server ignores, and another request in the same bytes") {
+TEST_CASE("evasion: a first copy that the server ignores, and another request in the same bytes", "[long]") {
     const std::string decoy = GENERATE(std::string("set k 0 0 50000\r\n"), std::string("get 1\r\n"),
                                        std::string("version\r\n"), std::string("set k 0 0 50000 noreply\r\n"),
                                        std::string("set k 0 0 50000\r\n") + std::string(1300, 'x'));
