@@ -16,7 +16,6 @@
 namespace weir::hostile {
 namespace {
 
-constexpr auto kPatienceMs = static_cast<int>(Frontend::kPatience.count());
 /// The vhost library looks for a socket of which it is the client once a second.
 constexpr int kAcceptMs = 1500;
 constexpr int kBacklog = 16;
@@ -40,7 +39,8 @@ sockaddr_un address_of(const std::string& path) {
 }
 
 void limit_patience(int socket) {
-    const timeval patience{0, kPatienceMs * 1000};
+    const auto ms = Frontend::patience().count();
+    const timeval patience{ms / 1000, ms % 1000 * 1000};
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }

@@ -1,7 +1,7 @@
 // frontend.h - a vhost-user front-end: one connection, messages with file descriptors, well-formed or not.
 // Source: vhost-user protocol. Units: bytes; ms. Threads: one.
 //
-// Nothing here waits for the switch longer than kPatience, and nothing depends on its answers: a switch that
+// Nothing here waits for the switch longer than patience(), and nothing depends on its answers: a switch that
 // is deaf, or closes, is counted.
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "test/hostile/guest_memory.h"
 #include "test/hostile/protocol.h"
+#include "test/support/sanitized.h"
 
 namespace weir::hostile {
 
@@ -54,7 +55,11 @@ template <typename T>
 
 class Frontend {
   public:
-    static constexpr std::chrono::milliseconds kPatience{200};
+    /// Valgrind runs one thread at a time, and a worker that polls has most of the turns.
+    static std::chrono::milliseconds patience() {
+        using namespace std::chrono_literals;
+        return testing::under_valgrind() ? 20s : 200ms;
+    }
 
     Frontend(const Endpoint& endpoint, Tally& tally) : endpoint_(endpoint), tally_(tally) {}
 

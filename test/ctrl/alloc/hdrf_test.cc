@@ -6,10 +6,12 @@
 #include "ctrl/alloc/quantum_tree.h"
 #include "test/ctrl/alloc/problems.h"
 #include "test/support/catch.h"
+#include "test/support/sanitized.h"
 
 using namespace weir::alloc;
 using namespace weir::alloc::test;
 using weir::testing::Random32;
+using weir::testing::rounds;
 
 namespace {
 
@@ -167,7 +169,7 @@ TEST_CASE("nodes that change nothing are not levels") {
 
 TEST_CASE("random tenants get what small quanta converge to") {
     Random32 random(13);
-    for (int run = 0; run < 400; ++run) {
+    for (unsigned run = 0; run < rounds(400); ++run) {
         Case one = random_case(
             random, {.flows = 2 + random() % 24, .resources = 1 + random() % 8, .tenants = 1 + random() % 6});
         const Allocation found = solve("hdrf", one);

@@ -235,7 +235,7 @@ class ThreadedSwitch {
 
 }  // namespace
 
-TEST_CASE("workers in threads account for every frame under commands, and no buffer is lost") {
+TEST_CASE("workers in threads account for every frame under commands, and no buffer is lost", "[long]") {
     const unsigned before = buffers_in_use();
     for (const unsigned workers : {2U, 4U}) {
         INFO(workers << " workers");
