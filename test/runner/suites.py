@@ -93,7 +93,7 @@ def fresh(name, phrase, *words):
 # One thread runs at a time, each in turn: a worker that polls would keep the others out for seconds otherwise. A random
 # switch takes 1.6 s: 30 of them.
 VALGRIND = "valgrind --quiet --error-exitcode=1 --fair-sched=try"
-UNDER_VALGRIND = (("WEIR_SEEDS", "30"), ("WEIR_VALGRIND", "1"))
+UNDER_VALGRIND = (("WEIR_SEEDS", "30"), ("WEIR_VALGRIND", "1"), ("WEIR_PATIENCE", "4"))
 DEEP = (
     Suite("asan-unit", "unit under ASan and UBSan, by clang", (unit(ADDRESS, "unit", seconds=190),), ADDRESS, ("unit", "canary"),
           needs=ROOT_NEEDS, canaries=(unit(ADDRESS, "canary"),), paths=UNIT),
