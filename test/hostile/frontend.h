@@ -58,7 +58,7 @@ class Frontend {
     /// Valgrind runs one thread at a time, and a worker that polls has most of the turns.
     static std::chrono::milliseconds patience() {
         using namespace std::chrono_literals;
-        return testing::under_valgrind() ? 20s : 200ms;
+        return testing::under_valgrind() ? 2s : 200ms;
     }
 
     Frontend(const Endpoint& endpoint, Tally& tally) : endpoint_(endpoint), tally_(tally) {}
