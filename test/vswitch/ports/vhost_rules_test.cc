@@ -153,7 +153,7 @@ std::string Trial::run() {
 
 }  // namespace
 
-TEST_CASE("a driver that breaks a rule is served, refused, or stopped and named") {
+TEST_CASE("a driver that breaks a rule is served, refused, or stopped and named", "[long]") {
     VhostSwitch& where = attacked_switch();
     where.start();
     {
