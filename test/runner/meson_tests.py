@@ -67,9 +67,9 @@ def run(test, wrapper, words):
     """(test, seconds, good, output) of one program."""
     began, bound = time.monotonic(), SECONDS * PATIENCE * (WRAPPED if wrapper else 1)
     try:
-        done = subprocess.run([*wrapper, test["cmd"][0], *arguments(test, wrapper, words)], env={**os.environ, **test["env"]}, cwd=test["workdir"], text=True,
-                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=bound,
-                              check=False)
+        done = subprocess.run([*wrapper, test["cmd"][0], *arguments(test, wrapper, words)], env={**os.environ, **test["env"]},
+                              cwd=test["workdir"], text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=bound, check=False)
         good, output = done.returncode == 0, done.stdout
     except subprocess.TimeoutExpired as late:
         good, output = False, f"{(late.stdout or b'').decode(errors='replace')}\nended after {bound:g} s, its bound"

@@ -90,8 +90,8 @@ def fresh(name, phrase, *words):
                  bound=2 * SHARD_SECONDS)
 
 
-# One thread runs at a time, each in turn: a worker that polls would keep the others out for seconds otherwise. A random
-# switch takes 1.6 s: 30 of them.
+# One thread runs at a time, each in turn: a worker that polls would keep the others out for seconds otherwise. 30 random
+# switches take a minute.
 VALGRIND = "valgrind --quiet --error-exitcode=1 --fair-sched=try"
 UNDER_VALGRIND = (("WEIR_SEEDS", "30"), ("WEIR_VALGRIND", "1"), ("WEIR_PATIENCE", "4"))
 DEEP = (

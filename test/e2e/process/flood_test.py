@@ -3,7 +3,7 @@
 import zmtp
 from case import Case
 from stepped import SteppedController
-from wait import until
+from wait import patience, until
 
 NAMES = 20_000
 HELLOS = 20
@@ -45,12 +45,15 @@ class FloodTest(Case):
 
         def answered():
             return len(names.intervals(zmtp.WELCOME)) + refused()["hellos"] + refused()["hello_bytes"]
-        # No time passes. One after the other, so that a slow controller gets its heartbeats between them.
+        # A sanitized controller reads too slowly for the heartbeats of a connection that is full, and ends it.
+        is_slow = patience() > 1
         for number in range(1, HELLOS + 1):
             names.hello(foreign)
-            until(lambda: answered() == number, f"HELLO {number} welcomed or refused")
+            if is_slow:
+                until(lambda: answered() == number, f"HELLO {number} welcomed or refused")
         for _ in range(1_000):
             demands.demand()
+        until(lambda: answered() == HELLOS, "every HELLO welcomed or refused")
         until(lambda: refused()["messages"] == 1_002 - 420 and refused()["hellos"] + refused()["hello_bytes"] > 0, "both refused")
         until(lambda: controller.ctl("status")["counters"]["refused"]["vnics"] % NAMES == 0, "every name of a HELLO refused")
         for interval in range(1, 6):

@@ -305,7 +305,7 @@ TEST_CASE("evasion: a greedy client gets what was sold, in every wrapping that a
     CHECK(spent >= kSpentLeast);
 }
 
-TEST_CASE("evasion: what the switch cannot read does not reach the appliance", "[long]") {
+TEST_CASE("evasion: frames that the switch cannot read do not reach the appliance", "[long]") {
     const auto wrap = GENERATE(Wrap::kIp4Fragments, Wrap::kMany, Wrap::kAtomic, Wrap::kIp6Fragments);
     Arena arena(wrap);
     Greedy greedy{arena, 5000, arena.open(5000, 1'000'000)};
