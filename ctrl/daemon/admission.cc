@@ -14,10 +14,9 @@ Admission::Admission(const ClusterConfig& config, const billing::UseTable* use)
       topology_(topology_of(config)),
       tenants_(tenants_of(config)),
       ledger_(topology_, placement::LinkNeed::kHose) {
-    for (const placement::Tenant& tenant : tenants_) {
-        layouts_.push_back(required_layout(tenant));
-        ledger_.add(tenant, layouts_.back());
-    }
+    placed_.reserve(tenants_.size());
+    for (const placement::Tenant& tenant : tenants_)
+        placed_.push_back(ledger_.put(tenant, required_layout(tenant)));
 }
 
 void Admission::set_uplink(HostIndex host, double bytes) {
@@ -25,12 +24,7 @@ void Admission::set_uplink(HostIndex host, double bytes) {
 }
 
 void Admission::place(const ClusterEnd& vnic, HostIndex host) {
-    std::uint32_t& at = layouts_[vnic.tenant].hosts[vnic.index];
-    if (at == host)
-        return;
-    ledger_.remove(tenants_[vnic.tenant], layouts_[vnic.tenant]);
-    at = host;
-    ledger_.add(tenants_[vnic.tenant], layouts_[vnic.tenant]);
+    ledger_.move(placed_[vnic.tenant], vnic.index, host);
 }
 
 void Admission::remove(const ClusterEnd& vnic) {
@@ -40,8 +34,8 @@ void Admission::remove(const ClusterEnd& vnic) {
 std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) const {
     std::vector<billing::Sharer> sharers;
     for (std::size_t t = 0; t < tenants_.size(); ++t)
-        for (std::size_t i = 0; i < layouts_[t].hosts.size(); ++i) {
-            const std::uint32_t host = layouts_[t].hosts[i];
+        for (std::size_t i = 0; i < tenants_[t].vnics.size(); ++i) {
+            const std::uint32_t host = placed_[t].layout().hosts[i];
             if (host != kAnywhere &&
                 (constraint.kind == ConstraintKind::kRackLink ? topology_.hosts[host].rack == constraint.index
                                                               : host == constraint.index))
@@ -52,7 +46,7 @@ std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) co
 }
 
 std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
-    const std::uint32_t before = layouts_[vnic.tenant].hosts[vnic.index];
+    const std::uint32_t before = placed_[vnic.tenant].layout().hosts[vnic.index];
     if (before == host)
         return "";
     std::vector<Tokens> needed;
@@ -67,7 +61,8 @@ std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
         SharedNeed shared{above[i].kind, ledger_.need(above[i]), ledger_.have(above[i]), {}};
         if (shared.need <= needed[i] || shared.need <= shared.have)
             continue;
-        shared.sharers = sharers_behind(above[i]);
+        if (config_.overcommit)  // a walk over all vNICs, which only over-commitment needs
+            shared.sharers = sharers_behind(above[i]);
         if (!may_need(config_, shared, failure_of(config_, shared, use_)))
             why = "its guarantee does not fit: " + placement::describe(topology_, above[i]) + " would need " +
                   placement::amount_text(shared.kind, shared.need) + " of " +

@@ -38,8 +38,8 @@ class Admission {
     const billing::UseTable* use_;
     placement::Topology topology_;
     std::vector<placement::Tenant> tenants_;
-    std::vector<placement::Layout> layouts_;  // by tenant; kAnywhere: the vNIC is on no host
     placement::Ledger ledger_;
+    std::vector<placement::PlacedTenant> placed_;  // by tenant; kAnywhere: the vNIC is on no host
 };
 
 }  // namespace weir

@@ -26,29 +26,43 @@ std::uint32_t rack_of(const Topology& topology, const Appliance& appliance) {
     return appliance.host != kAnywhere ? topology.hosts[appliance.host].rack : appliance.rack;
 }
 
-std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
-                           const Layout& layout) {
+namespace {
+
+/// A part of a tenant behind a constraint.
+struct Part {
+    Constraint constraint;
+    Side side;
+};
+
+/// Calls add(Constraint, Side) for each constraint above a vNIC on the host; none at kAnywhere.
+template <class Add>
+void for_each_above(const Topology& topology, const Vnic& vnic, std::uint32_t host, Add add) {
+    if (host == kAnywhere)
+        return;
+    const Side side{.vnics = vnic.reservation};
+    add({ConstraintKind::kHostLink, host}, side);
+    if (const std::uint32_t rack = topology.hosts[host].rack; rack != kAnywhere)
+        add({ConstraintKind::kRackLink, rack}, side);
+    add({ConstraintKind::kSlots, host}, {.vnics = 1});
+}
+
+Tokens amount_of(LinkNeed link_need, ConstraintKind kind, const Side& inside, const Side& whole) {
+    return is_link(kind) ? need_of(link_need, inside, whole) : inside.sum();
+}
+
+std::vector<Part> parts_of(const Topology& topology, const Tenant& tenant, const Layout& layout) {
     assert(layout.hosts.size() == tenant.vnics.size() &&
            layout.appliances.size() == tenant.appliances.size());
-    const Side whole = whole_of(tenant);
-    struct Part {
-        Constraint constraint;
-        Side side;
-    };
     std::vector<Part> parts;
     parts.reserve(3 * layout.hosts.size() + 4 * layout.appliances.size());
+    for (std::size_t i = 0; i < layout.hosts.size(); ++i)
+        for_each_above(topology, tenant.vnics[i], layout.hosts[i], [&parts](Constraint c, const Side& side) {
+            parts.push_back({c, side});
+        });
     const auto add = [&parts](ConstraintKind kind, std::uint32_t index, const Side& side) {
         if (index != kAnywhere)
             parts.push_back({{kind, index}, side});
     };
-    for (std::size_t i = 0; i < layout.hosts.size(); ++i) {
-        if (layout.hosts[i] == kAnywhere)
-            continue;
-        const Side side{.vnics = tenant.vnics[i].reservation};
-        add(ConstraintKind::kHostLink, layout.hosts[i], side);
-        add(ConstraintKind::kRackLink, topology.hosts[layout.hosts[i]].rack, side);
-        add(ConstraintKind::kSlots, layout.hosts[i], {.vnics = 1});
-    }
     for (std::size_t i = 0; i < layout.appliances.size(); ++i) {
         if (layout.appliances[i] == kAnywhere)
             continue;
@@ -60,6 +74,15 @@ std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const T
         add(ConstraintKind::kApplianceTokens, layout.appliances[i],
             {.appliances = tenant.appliances[i].reservation});
     }
+    return parts;
+}
+
+}  // namespace
+
+std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const Tenant& tenant,
+                           const Layout& layout) {
+    const Side whole = whole_of(tenant);
+    std::vector<Part> parts = parts_of(topology, tenant, layout);
     std::ranges::sort(parts, {}, &Part::constraint);
     std::vector<Need> needs;
     for (auto at = parts.begin(); at != parts.end();) {
@@ -67,8 +90,7 @@ std::vector<Need> needs_of(const Topology& topology, LinkNeed link_need, const T
         Side inside;
         for (; at != parts.end() && at->constraint == c; ++at)
             inside += at->side;
-        const Tokens amount = is_link(c.kind) ? need_of(link_need, inside, whole) : inside.sum();
-        if (amount != 0)
+        if (const Tokens amount = amount_of(link_need, c.kind, inside, whole); amount != 0)
             needs.push_back({c, amount});
     }
     return needs;
@@ -95,6 +117,38 @@ void Ledger::add(const Tenant& tenant, const Layout& layout) {
 void Ledger::remove(const Tenant& tenant, const Layout& layout) {
     for (const Need& need : needs_of(*topology_, link_need_, tenant, layout))
         lines_[line_of(need.constraint)].need -= need.amount;
+}
+
+PlacedTenant Ledger::put(const Tenant& tenant, Layout layout) {
+    PlacedTenant placed(tenant, std::move(layout));
+    for (const Part& part : parts_of(*topology_, tenant, placed.layout_))
+        count(placed, part.constraint, part.side, true);
+    return placed;
+}
+
+void Ledger::move(PlacedTenant& placed, std::uint32_t vnic, std::uint32_t host) {
+    std::uint32_t& at = placed.layout_.hosts[vnic];
+    if (at == host)
+        return;
+    count_vnic(placed, vnic, at, false);
+    count_vnic(placed, vnic, host, true);
+    at = host;
+}
+
+void Ledger::count_vnic(PlacedTenant& placed, std::uint32_t vnic, std::uint32_t host, bool in) {
+    for_each_above(*topology_, placed.tenant_->vnics[vnic], host,
+                   [&](Constraint c, const Side& side) { count(placed, c, side, in); });
+}
+
+/// Replaces the tenant's part of the line's need.
+void Ledger::count(PlacedTenant& placed, Constraint c, const Side& side, bool in) {
+    const std::size_t number = line_of(c);
+    Side& inside = placed.inside_[number];
+    lines_[number].need -= amount_of(link_need_, c.kind, inside, placed.whole_);
+    in ? inside += side : inside -= side;
+    lines_[number].need += amount_of(link_need_, c.kind, inside, placed.whole_);
+    if (inside.sum() == 0)
+        placed.inside_.erase(number);
 }
 
 }  // namespace weir::placement
