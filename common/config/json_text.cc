@@ -13,9 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kTextBytesMax = 4U << 20;
 constexpr std::size_t kDepthMax = 128;
-constexpr std::size_t kValuesMax = 200'000;
 // Every value keeps its path, and every fault names one: a long key above many values would fill memory.
 constexpr std::size_t kJsonPathBytesMax = 1024;
 constexpr std::size_t kDuplicatesMax = 1'000;
@@ -44,7 +42,8 @@ class TrackingIterator {
 
 class Builder : public nlohmann::json_sax<json> {
   public:
-    Builder(JsonText& out, const char* begin) : out_(out), begin_(begin), cursor_(begin) {}
+    Builder(JsonText& out, const char* begin, std::size_t values_max)
+        : out_(out), begin_(begin), cursor_(begin), values_max_(values_max) {}
 
     const char** cursor() { return &cursor_; }
 
@@ -110,8 +109,8 @@ class Builder : public nlohmann::json_sax<json> {
     }
 
     bool put(json value) {
-        if (++values_ > kValuesMax)
-            return fail("there are more than 200000 values");
+        if (++values_ > values_max_)
+            return fail("there are more than " + std::to_string(values_max_) + " values");
         place(std::move(value));
         return true;
     }
@@ -119,8 +118,8 @@ class Builder : public nlohmann::json_sax<json> {
     bool open(json value) {
         if (levels_.size() == kDepthMax)
             return fail("this is nested deeper than 128 levels");
-        if (++values_ > kValuesMax)
-            return fail("there are more than 200000 values");
+        if (++values_ > values_max_)
+            return fail("there are more than " + std::to_string(values_max_) + " values");
         std::string own = path();
         if (own.size() > kJsonPathBytesMax)
             return fail("the names above this are longer than 1024 bytes together");
@@ -143,6 +142,7 @@ class Builder : public nlohmann::json_sax<json> {
     const char* begin_;
     const char* cursor_;
     std::vector<Level> levels_;
+    std::size_t values_max_;
     std::size_t values_ = 0;
     std::string failure_;
 };
@@ -186,15 +186,16 @@ std::size_t TextPlaces::offset_of(std::string path) const {
     return 0;
 }
 
-JsonText read_json_text(std::string_view text) {
-    if (text.size() > kTextBytesMax)
-        return refused("", std::to_string(text.size()) + " bytes", "at most 4 MiB", "the text is too large");
+JsonText read_json_text(std::string_view text, const JsonBounds& bounds) {
+    if (text.size() > bounds.bytes)
+        return refused("", std::to_string(text.size()) + " bytes",
+                       "at most " + std::to_string(bounds.bytes >> 20) + " MiB", "the text is too large");
     // The lexer takes a null byte for the end of the text and would ignore the bytes behind it.
     if (const std::size_t null = text.find('\0'); null != std::string_view::npos)
         return refused(line_and_column(text, null), "a null byte", "text in UTF-8",
                        "this is not a text file");
     JsonText out;
-    Builder builder(out, text.data());
+    Builder builder(out, text.data(), bounds.values);
     const TrackingIterator begin(text.data(), builder.cursor());
     const TrackingIterator end(text.data() + text.size(), builder.cursor());
     out.readable = json::sax_parse(begin, end, &builder, json::input_format_t::json, true, true);

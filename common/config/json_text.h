@@ -37,9 +37,14 @@ struct JsonText {
     bool readable = false;  ///< `value` holds the whole text
 };
 
-/// Never throws on input. Bounds: 4 MiB, 128 levels whose keys have 1,024 bytes together, 200,000
-/// values.
-[[nodiscard]] JsonText read_json_text(std::string_view text);
+/// The largest text that is read.
+struct JsonBounds {
+    std::size_t bytes = 4U << 20;
+    std::size_t values = 200'000;
+};
+
+/// Never throws on input. Besides `bounds`: 128 levels, whose keys have 1,024 bytes together.
+[[nodiscard]] JsonText read_json_text(std::string_view text, const JsonBounds& bounds = {});
 
 /// Sorts by place in the text, keeping the order of equals, and adds "(line N)" to the messages.
 void sort_by_place(Faults& faults, const TextPlaces& places, std::string_view text);
@@ -47,8 +52,9 @@ void sort_by_place(Faults& faults, const TextPlaces& places, std::string_view te
 /// Parses the text and makes a T of its value with `read(const nlohmann::json&, Faults&)`. @return the T, or
 /// all faults in the order of the text
 template <class T, class Read>
-[[nodiscard]] std::variant<T, Faults> parse_document(std::string_view text, Read&& read) {
-    JsonText json_text = read_json_text(text);
+[[nodiscard]] std::variant<T, Faults> parse_document(std::string_view text, Read&& read,
+                                                     const JsonBounds& bounds = {}) {
+    JsonText json_text = read_json_text(text, bounds);
     if (!json_text.readable)
         return std::move(json_text.faults);
     Faults faults = std::move(json_text.faults);

@@ -25,6 +25,10 @@ constexpr std::size_t kTenantsMax = 10'000;
 constexpr std::size_t kTenantVnicsMax = 20'000;
 constexpr std::size_t kPoolsMax = 10'000;
 constexpr std::size_t kPoolVnicsMax = 20'000;
+/// Of a whole file: vNICs, parts of appliances in all tenants, vNICs in all pools. The largest file of so
+/// many has 1,820,000 values and 45 MB of text besides blanks.
+constexpr std::size_t kAllMax = 100'000;
+constexpr JsonBounds kFileBounds{.bytes = 128U << 20, .values = 2'000'000};
 constexpr double kPriceMax = 1e9;
 constexpr Range kLinkRange{1'000'000, kLinkRateMax};
 constexpr Range kWeightRange{1, 10'000};
@@ -356,6 +360,28 @@ void check_pools(const ClusterConfig& config, const Names& appliances, Faults& f
     }
 }
 
+/// The lists of one tenant or pool have their own bounds; these are of all together.
+void check_sizes(const ClusterConfig& config, Faults& faults) {
+    std::size_t vnics = 0;
+    std::size_t parts = 0;
+    std::size_t pooled = 0;
+    for (const TenantConfig& tenant : config.tenants) {
+        vnics += tenant.vnics.size();
+        parts += tenant.appliances.size();
+    }
+    for (const PoolConfig& pool : config.pools)
+        pooled += pool.vnics.size();
+    const auto check = [&faults](const char* path, std::size_t count, const char* noun) {
+        if (count > kAllMax)
+            faults.push_back({path, std::to_string(count) + noun,
+                              "at most " + std::to_string(kAllMax) + " in all together",
+                              "one controller manages no more: divide the hosts between two clusters"});
+    };
+    check("tenants", vnics, " vNICs");
+    check("tenants", parts, " appliances of tenants");
+    check("pools", pooled, " vNICs of pools");
+}
+
 /// Adds the faults of names and keys that are unknown, stand twice, or contradict another entry.
 void check_cluster(const ClusterConfig& config, Faults& faults) {
     check_unique("topology.racks", "name", config.racks, &RackConfig::name, faults);
@@ -375,6 +401,7 @@ void check_cluster(const ClusterConfig& config, Faults& faults) {
                     faults);
     for (std::size_t i = 0; i < config.tenants.size(); ++i)
         check_tenant(config.tenants[i], at("tenants", i), hosts, appliances, endpoints, faults);
+    check_sizes(config, faults);
     check_pools(config, appliances, faults);
     check_pooled_appliances(config, faults);
 }
@@ -387,26 +414,30 @@ void read_pools(ObjectReader& root, std::vector<PoolConfig>& out, Faults& faults
 }
 
 std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const ClusterCheck& check) {
-    return parse_document<ClusterConfig>(text, [&check](const json& root, Faults& faults) {
-        ClusterConfig config;
-        ObjectReader reader(root, "", faults);
-        read_head(reader, config);
-        read_object(reader, "global", faults, read_global, config);
-        read_object(reader, "prices", faults, read_prices, config);
-        read_object(reader, "topology", faults, read_topology, config, faults);
-        read_objects(reader, "appliances", kAppliancesMax, faults,
-                     [&](ObjectReader& entry, const std::string&) { read_appliance(entry, config); });
-        read_objects(reader, "tenants", kTenantsMax, faults,
-                     [&](ObjectReader& entry, const std::string&) { read_tenant(entry, config, faults); });
-        read_pools(reader, config.pools, faults);
-        reader.finish();
-        if (root.is_object())
-            check_cluster(config, faults);
-        if (root.is_object() && check)
-            for (Fault& fault : check(config))
-                faults.push_back(std::move(fault));
-        return config;
-    });
+    return parse_document<ClusterConfig>(
+        text,
+        [&check](const json& root, Faults& faults) {
+            ClusterConfig config;
+            ObjectReader reader(root, "", faults);
+            read_head(reader, config);
+            read_object(reader, "global", faults, read_global, config);
+            read_object(reader, "prices", faults, read_prices, config);
+            read_object(reader, "topology", faults, read_topology, config, faults);
+            read_objects(reader, "appliances", kAppliancesMax, faults,
+                         [&](ObjectReader& entry, const std::string&) { read_appliance(entry, config); });
+            read_objects(
+                reader, "tenants", kTenantsMax, faults,
+                [&](ObjectReader& entry, const std::string&) { read_tenant(entry, config, faults); });
+            read_pools(reader, config.pools, faults);
+            reader.finish();
+            if (root.is_object())
+                check_cluster(config, faults);
+            if (root.is_object() && check)
+                for (Fault& fault : check(config))
+                    faults.push_back(std::move(fault));
+            return config;
+        },
+        kFileBounds);
 }
 
 std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, const ClusterCheck& check) {

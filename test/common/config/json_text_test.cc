@@ -73,6 +73,10 @@ TEST_CASE("size, depth and number of values are bounded") {
     CHECK(only_fault(repeated("[", 1'000'000)).message == "this is nested deeper than 128 levels");
     CHECK(only_fault(repeated("{\"a\":", 500'000)).message == "this is nested deeper than 128 levels");
     CHECK(only_fault("[" + repeated("1,", 1'000'000) + "1]").message == "there are more than 200000 values");
+    CHECK(read_json_text("[1, 2, 3]", {.values = 4}).readable);
+    CHECK(read_json_text("[1, 2, 3]", {.values = 3}).faults[0].message == "there are more than 3 values");
+    CHECK(read_json_text("{}" + std::string(1U << 20, ' '), {.bytes = 1U << 20}).faults[0].allowed ==
+          "at most 1 MiB");
     CHECK(read_json_text("{\"" + repeated("k", 1024) + "\": [1]}").readable);
     CHECK(only_fault("{\"" + repeated("k", 1025) + "\": [1]}").message ==
           "the names above this are longer than 1024 bytes together");

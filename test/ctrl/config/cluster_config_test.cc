@@ -239,3 +239,30 @@ TEST_CASE("pools: a change that breaks a reservation is refused, and changes not
     CHECK(layout.set(a, {900, 900, 5}).empty());
     CHECK(layout.tree().controls(a).limit == 900);
 }
+
+namespace {
+
+/// A file of tenants with 20,000 vNICs each, and one with the others.
+std::string file_of(std::uint32_t vnics) {
+    std::string text = R"({"topology": {"hosts": [{"name": "h1"}]}, "tenants": [)";
+    for (std::uint32_t i = 0; i < vnics; ++i) {
+        if (i % 20'000 == 0)
+            text +=
+                std::string(i == 0 ? "" : "]}, ") + R"({"name": "t)" + std::to_string(i) + R"(", "vnics": [)";
+        text += std::string(i % 20'000 == 0 ? "" : ",") + R"({"name": "v)" + std::to_string(i) +
+                R"(", "reservation": "1Mbit", "weight": 10})";
+    }
+    return text + "]}]}";
+}
+
+}  // namespace
+
+TEST_CASE("a file of 100,000 vNICs is read, and a larger one is refused with the number") {
+    const auto read = parse_cluster(file_of(100'000));
+    REQUIRE(std::holds_alternative<ClusterConfig>(read));
+    CHECK(std::get<ClusterConfig>(read).tenants.size() == 5);
+    const auto refused = parse_cluster(file_of(100'001));
+    REQUIRE(std::holds_alternative<Faults>(refused));
+    CHECK(test::has_fault(std::get<Faults>(refused), "tenants", "100001 vNICs"));
+    CHECK(test::has_fault(std::get<Faults>(refused), "tenants", "at most 100000"));
+}
