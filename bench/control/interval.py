@@ -13,9 +13,9 @@ BYTES_UP_MOST, BYTES_DOWN_MOST = 64, 32  # of a flow, without the switch's heade
 
 
 def tables(samples):
-    return [Table("A controller's interval over ipc sockets (medians; ms of the clock and of the controller's thread)",
-                  ["flows", "receive", "solve", "send", "together", "CPU", "switches see", "bytes up a flow", "bytes down a flow", "MiB"],
-                  [[f"{each['flows']:,}", *(number(each[key], 1) for key in ("receive_ms", "solve_ms", "send_ms", "work_ms", "cpu_ms", "round_ms")),
+    return [Table("A controller's interval over sockets (medians; ms of the clock and of the controller's thread)",
+                  ["sockets", "flows", "receive", "solve", "send", "together", "CPU", "switches see", "bytes up a flow", "bytes down a flow", "MiB"],
+                  [[each.get("sockets", "ipc"), f"{each['flows']:,}", *(number(each[key], 1) for key in ("receive_ms", "solve_ms", "send_ms", "work_ms", "cpu_ms", "round_ms")),
                     number(each["bytes_up_per_flow"], 1), number(each["bytes_down_per_flow"], 1), str(each["peak_memory_mib"])]
                    for each in samples])]
 
@@ -36,7 +36,8 @@ def main():
     prepare()
     record = Record(options)
     for hosts in options.hosts:
-        record.samples.append(json.loads(run(tool("bench/control/interval-bench"), str(hosts), str(options.rounds), timeout=300)))
+        for sockets in ("ipc", "tcp"):
+            record.samples.append(json.loads(run(tool("bench/control/interval-bench"), str(hosts), str(options.rounds), sockets, timeout=300)))
     finish(record, "bench.control.interval")
 
 

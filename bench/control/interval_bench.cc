@@ -3,7 +3,9 @@
 // Source: Pulsar 6.3, 6.4 (12 flows a server, 44 % to appliances). Units: ms. Threads: one is the controller,
 // one all switches; both on this machine's cores.
 //
-//   interval-bench [HOSTS] [ROUNDS]
+//   interval-bench [HOSTS] [ROUNDS] [tcp]
+//
+// The sockets are ipc, or tcp over the loopback with CURVE, as between machines.
 //
 // Prints JSON. `work_ms` is the controller's time from an interval's first message to its last answer;
 // `round_ms` the switches', from the first demand that they send to the last allocation that they receive.
@@ -14,7 +16,10 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
+#include <tuple>
+#include <zmq.hpp>
 
 #include "bench/control/interval_switches.h"
 #include "ctrl/daemon/controller.h"
@@ -49,13 +54,26 @@ std::string name(const char* kind, std::size_t number) {
     return kind + std::to_string(number);
 }
 
+/// Public and secret key of one end.
+std::pair<std::string, std::string> make_keys() {
+    std::array<char, 41> open{};
+    std::array<char, 41> secret{};
+    if (zmq_curve_keypair(open.data(), secret.data()) != 0)
+        throw std::runtime_error("this libzmq has no CURVE");
+    return {open.data(), secret.data()};
+}
+
 /// A cluster: each host has vNICs of three tenants, and a tenant has vNICs on twelve hosts.
 struct Shape {
     ClusterConfig config;
     std::vector<bench::SwitchPlan> plans;
+    std::pair<std::string, std::string> keys;  ///< of the controller; empty with ipc
 
-    Shape(unsigned hosts, const std::string& folder) {
-        config.listen = {"ipc://" + folder + "/ctrl.ipc"};
+    Shape(unsigned hosts, const std::string& folder, bool tcp) {
+        config.listen = {tcp ? "tcp://127.0.0.1:" + std::to_string(20'000 + getpid() % 10'000)
+                             : "ipc://" + folder + "/ctrl.ipc"};
+        if (tcp)
+            keys = make_keys();
         config.control_socket = folder + "/ctrl.sock";
         const unsigned tenants = std::max(1U, hosts * kVnicsPerHost / kVnicsPerTenant);
         for (unsigned i = 0; i < hosts / 10; ++i)
@@ -80,6 +98,10 @@ struct Shape {
         config.hosts.push_back({.name = name("h", h)});
         bench::SwitchPlan plan;
         plan.host = name("h", h);
+        if (!keys.first.empty()) {
+            std::tie(plan.public_key, plan.secret_key) = make_keys();
+            config.hosts.back().key = plan.public_key;
+        }
         for (unsigned v = 0; v < kVnicsPerHost; ++v) {
             TenantConfig& tenant = config.tenants[(h * kTenantsPerHost + v % kTenantsPerHost) % tenants];
             tenant.vnics.push_back(
@@ -110,7 +132,7 @@ class Cell {
     Cell(const Shape& shape, Store& store)
         : solver_(shape.config),
           controller_(shape.config, solver_, store, 1'000),
-          server_(shape.config, ""),
+          server_(shape.config, shape.keys.second),
           hosts_(shape.config.hosts.size()) {}
 
     void serve() {
@@ -178,7 +200,7 @@ struct Rounds {
 };
 
 void run_switches(const Shape& shape, unsigned count, Rounds& rounds) {
-    bench::Switches all(shape.config.listen.front(), shape.plans);
+    bench::Switches all(shape.config.listen.front(), shape.keys.first, shape.plans);
     rounds.failed = !all.settle();
     rounds.ready = true;
     for (unsigned round = 0; round < count && !rounds.failed; ++round) {
@@ -267,7 +289,10 @@ int main(int argc, char** argv) {
     nlohmann::json result;
     {
         Store store(folder + "/ctrl.db");
-        result = measure(Shape(std::max(10U, number(1, 2'000)), folder), store, std::max(1U, number(2, 15)));
+        const bool tcp = argc > 3 && std::string_view(argv[3]) == "tcp";
+        result =
+            measure(Shape(std::max(10U, number(1, 2'000)), folder, tcp), store, std::max(1U, number(2, 15)));
+        result["sockets"] = tcp ? "tcp, CURVE" : "ipc";
     }
     std::filesystem::remove_all(folder);
     std::printf("%s\n", result.dump(2).c_str());

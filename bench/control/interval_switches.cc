@@ -22,12 +22,18 @@ void send(zmq::socket_t& socket, const wire::Header& header, const wire::Bytes& 
 
 }  // namespace
 
-Switches::Switches(const std::string& endpoint, std::vector<SwitchPlan> plans) {
+Switches::Switches(const std::string& endpoint, const std::string& server_key,
+                   std::vector<SwitchPlan> plans) {
     context_.set(zmq::ctxopt::max_sockets, static_cast<int>(plans.size()) + 16);
     for (SwitchPlan& plan : plans) {
         One& one = all_.emplace_back();
         one.socket = zmq::socket_t(context_, zmq::socket_type::dealer);
         one.socket.set(zmq::sockopt::linger, 0);
+        if (!server_key.empty()) {
+            one.socket.set(zmq::sockopt::curve_serverkey, server_key);
+            one.socket.set(zmq::sockopt::curve_publickey, plan.public_key);
+            one.socket.set(zmq::sockopt::curve_secretkey, plan.secret_key);
+        }
         one.socket.connect(endpoint);
         one.plan = std::move(plan);
         send_hello(one);

@@ -17,12 +17,15 @@ struct SwitchPlan {
     std::string host;
     std::vector<std::string> vnics;
     std::vector<std::string> destinations;
+    // CURVE, with tcp:
+    std::string public_key{};
+    std::string secret_key{};
 };
 
 class Switches {
   public:
-    /// Connects every switch and sends its HELLO.
-    Switches(const std::string& endpoint, std::vector<SwitchPlan> plans);
+    /// Connects every switch and sends its HELLO. @param server_key empty with ipc
+    Switches(const std::string& endpoint, const std::string& server_key, std::vector<SwitchPlan> plans);
 
     /// Receives until every switch has its tables. @return false after a minute
     bool settle();

@@ -28,8 +28,7 @@ std::size_t record_bytes(Type type) {
 }
 
 bool is_type(std::uint8_t value) {
-    return value >= static_cast<std::uint8_t>(Type::kHello) &&
-           value <= static_cast<std::uint8_t>(Type::kBilled);
+    return value >= static_cast<std::uint8_t>(Type::kHello) && value <= static_cast<std::uint8_t>(Type::kAsk);
 }
 
 }  // namespace

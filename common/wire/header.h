@@ -24,7 +24,8 @@ enum class Type : std::uint8_t {
     kAllocation,
     kHeartbeat,
     kUsage,
-    kBilled
+    kBilled,
+    kAsk
 };
 
 namespace flags {

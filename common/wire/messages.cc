@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
@@ -48,24 +49,31 @@ void read_mac(ObjectReader& reader, std::string& out) {
         reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is not a MAC address");
 }
 
-void read_capabilities(ObjectReader& reader, Capabilities& out) {
-    constexpr const char* kAllowed = "a list of at most 32 names";
-    const json* list = reader.take("capabilities");
+void read_names(ObjectReader& reader, std::string_view key, std::size_t most, std::vector<std::string>& out) {
+    const json* list = reader.take(key);
     if (list == nullptr)
         return;
     const auto is_named = [](const json& entry) {
         return entry.is_string() && is_name(entry.get_ref<const std::string&>());
     };
-    if (!list->is_array() || list->size() > kCapabilitiesMax || !std::ranges::all_of(*list, is_named))
-        reader.fault("capabilities", kAllowed, "this is none");
+    if (!list->is_array() || list->size() > most || !std::ranges::all_of(*list, is_named))
+        reader.fault(key, "a list of at most " + std::to_string(most) + " names", "this is none");
     else
-        out = list->get<Capabilities>();
+        out = list->get<std::vector<std::string>>();
 }
 
 /// Marks the object as known, with everything in it.
 void read_extensions(ObjectReader& reader) {
     if (const json* object = reader.take("extensions"); object != nullptr && !object->is_object())
         reader.fault("extensions", "an object", "it is none");
+}
+
+void read_unbilled(ObjectReader& root, Faults& faults, Hello& hello) {
+    const json* object = root.take("extensions");
+    if (object == nullptr || !object->is_object())
+        return;
+    ObjectReader extensions(*object, "extensions", faults);
+    read_names(extensions, "unbilled", kUnbilledMax, hello.unbilled);
 }
 
 /// Of a message of another protocol: a text that is too long is as if it were absent.
@@ -100,7 +108,7 @@ std::variant<Message, Faults> parse(std::string_view text, Read read) {
                 read_other(root, message);
                 return message;
             }
-            read_capabilities(root, message.capabilities);
+            read_names(root, "capabilities", kCapabilitiesMax, message.capabilities);
         }
         read_extensions(root);
         std::uint64_t schema = 0;
@@ -156,6 +164,36 @@ void read_refused_vnics(ObjectReader& root, Faults& faults, Tables& tables) {
                  });
 }
 
+void read_addresses(ObjectReader& reader, std::string_view key, std::size_t most, Faults& faults,
+                    std::vector<PeerAddress>& out) {
+    read_objects(reader, key, most, faults, [&](ObjectReader& entry, const std::string& /*path*/) {
+        PeerAddress address;
+        if (require(entry, "source", "an endpoint's id"))
+            entry.read_integer("source", address.source, kIdRange);
+        if (require(entry, "mac", "an address"))
+            read_mac(entry, address.mac);
+        out.push_back(std::move(address));
+    });
+}
+
+json addresses_json(const std::vector<PeerAddress>& addresses) {
+    json list = json::array();
+    for (const PeerAddress& address : addresses)
+        list.push_back({{"source", address.source}, {"mac", address.mac}});
+    return list;
+}
+
+// Moves up to `room` elements from `from` at `at` to `to`.
+template <class Element>
+void move_some(std::vector<Element>& from, std::size_t& at, std::size_t& room, std::vector<Element>& to) {
+    const std::size_t count = std::min(room, from.size() - at);
+    const auto first = from.begin() + static_cast<std::ptrdiff_t>(at);
+    to.assign(std::make_move_iterator(first),
+              std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count)));
+    at += count;
+    room -= count;
+}
+
 // Adds a member, unless it is empty or zero.
 void put(json& object, const char* key, const std::string& text) {
     if (!text.empty())
@@ -202,6 +240,8 @@ std::string to_text(const Hello& hello) {
     for (const HelloAppliance& appliance : hello.appliances)
         out["appliances"].push_back(
             {{"name", appliance.name}, {"address", appliance.address}, {"port", appliance.port}});
+    if (!hello.unbilled.empty())
+        out["extensions"] = {{"unbilled", hello.unbilled}};
     return dump(out);
 }
 
@@ -247,7 +287,41 @@ std::string to_text(const Tables& tables) {
             out["refused_vnics"].push_back(std::move(one));
         }
     }
+    if (tables.changes)
+        out["changes"] = true;
+    if (tables.more)
+        out["more"] = true;
+    if (!tables.removed.empty())
+        out["removed"] = tables.removed;
+    if (!tables.unknown.empty())
+        out["unknown"] = addresses_json(tables.unknown);
     return dump(out);
+}
+
+std::string to_text(const Ask& ask) {
+    return dump({{"schema", kSchema}, {"addresses", addresses_json(ask.addresses)}});
+}
+
+std::vector<Tables> split(Tables tables) {
+    std::vector<Tables> parts;
+    std::size_t endpoints = 0;
+    std::size_t guarantees = 0;
+    std::size_t removed = 0;
+    std::size_t unknown = 0;
+    for (std::size_t left = tables.entries(); parts.empty() || left > 0;) {
+        Tables part{.changes = tables.changes || !parts.empty()};
+        std::size_t room = kTablesEntriesMax;
+        if (parts.empty())
+            part.refused_vnics = std::move(tables.refused_vnics);
+        move_some(tables.endpoints, endpoints, room, part.endpoints);
+        move_some(tables.guarantees, guarantees, room, part.guarantees);
+        move_some(tables.removed, removed, room, part.removed);
+        move_some(tables.unknown, unknown, room, part.unknown);
+        left -= part.entries();
+        part.more = left > 0 && !tables.changes;
+        parts.push_back(std::move(part));
+    }
+    return parts;
 }
 
 std::variant<Hello, Faults> parse_hello(std::string_view text) {
@@ -256,6 +330,7 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
             read_name(root, "host", hello.host);
         read_short_text(root, "version", hello.version);
         root.read_integer("uplink_bps", hello.uplink_bps, {0, 400'000'000'000});
+        read_unbilled(root, faults, hello);
         read_objects(root, "vnics", kListMax, faults, [&](ObjectReader& entry, const std::string& /*path*/) {
             HelloVnic vnic;
             if (require(entry, "name", "a name"))
@@ -298,6 +373,21 @@ std::variant<Tables, Faults> parse_tables(std::string_view text) {
             root, "guarantees", kListMax, faults,
             [&](ObjectReader& entry, const std::string& /*path*/) { read_guarantee(entry, tables); });
         read_refused_vnics(root, faults, tables);
+        root.read_flag("changes", tables.changes);
+        root.read_flag("more", tables.more);
+        for (const json& id : read_list(root, "removed", kListMax)) {
+            if (id.is_number_unsigned() && id.get<std::uint64_t>() <= kIdRange.max)
+                tables.removed.push_back(id.get<std::uint32_t>());
+            else
+                root.fault("removed", "a list of whole numbers", "this is no endpoint's id");
+        }
+        read_addresses(root, "unknown", kListMax, faults, tables.unknown);
+    });
+}
+
+std::variant<Ask, Faults> parse_ask(std::string_view text) {
+    return parse<Ask>(text, [](ObjectReader& root, Faults& faults, Ask& ask) {
+        read_addresses(root, "addresses", kAskAddressesMax, faults, ask.addresses);
     });
 }
 

@@ -1,4 +1,4 @@
-// messages.h - the messages that are JSON, because they are sent rarely: HELLO, WELCOME, TABLES.
+// messages.h - the messages that are JSON, because they are sent rarely: HELLO, WELCOME, TABLES, ASK.
 // Source: docs/design.md 5.5; docs/protocol.md. Units: in the field names.
 // Threads: any; never on a poll thread.
 //
@@ -36,6 +36,8 @@ namespace capability {
 inline constexpr std::string_view kPairFloors = "pair-floors";
 /// Of a switch: it knows `refused_vnics` in TABLES. Of a controller: it sends them to such a switch.
 inline constexpr std::string_view kRefusals = "refusals";
+/// Of both: TABLES have the endpoints that the switch needs, and then their changes.
+inline constexpr std::string_view kTablesByNeed = "tables-by-need";
 }  // namespace capability
 
 /// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.
@@ -68,8 +70,11 @@ struct Hello {
     std::vector<HelloAppliance> appliances{};
     std::uint32_t protocol = kProtocol;  ///< another one: only `host` and `version` were read
     Capabilities capabilities{};
+    /// vNICs that have left and whose billing periods are not stored yet, ordered; among the extensions.
+    std::vector<std::string> unbilled{};
     bool operator==(const Hello&) const = default;
 };
+inline constexpr std::size_t kUnbilledMax = 1'000;
 
 /// The controller's answer: the cluster's intervals, or a refusal.
 struct Welcome {
@@ -108,22 +113,53 @@ struct RefusedVnic {
     bool operator==(const RefusedVnic&) const = default;
 };
 
+/// A destination of frames of a vNIC of the switch: an address in the VLAN of the vNIC.
+struct PeerAddress {
+    std::uint32_t source = 0;  ///< id of the vNIC
+    std::string mac{};
+    bool operator==(const PeerAddress&) const = default;
+};
+
 /// The endpoints of flows that the switch may see, and the rates of its flows while the controller is silent.
+/// The last three are only for switches with kTablesByNeed.
 struct Tables {
     std::vector<Endpoint> endpoints{};
     std::vector<FlowAllocation> guarantees{};
     /// All that are refused now; absent: no statement. Sent to capability::kRefusals.
     std::optional<std::vector<RefusedVnic>> refused_vnics{};
+    bool changes = false;  ///< all others stay; false: they are the whole table
+    bool more = false;     ///< the whole table goes on in the next message, which has `changes`
+    std::vector<std::uint32_t> removed{};  ///< ids; with `changes`
+    std::vector<PeerAddress> unknown{};    ///< answers to an Ask: no endpoint of the vNIC's tenant is there
     bool operator==(const Tables&) const = default;
+
+    [[nodiscard]] std::size_t entries() const {
+        return endpoints.size() + guarantees.size() + removed.size() + unknown.size();
+    }
 };
+
+/// Entries of a message of TABLES with kTablesByNeed: so many of the longest stay below 4 MiB and 200,000
+/// JSON values, beyond which texts are refused.
+inline constexpr std::size_t kTablesEntriesMax = 10'000;
+/// The table in messages of at most kTablesEntriesMax entries each; the first one has the refused vNICs.
+[[nodiscard]] std::vector<Tables> split(Tables tables);
+
+/// From a switch with kTablesByNeed: whose are these addresses?
+struct Ask {
+    std::vector<PeerAddress> addresses{};
+    bool operator==(const Ask&) const = default;
+};
+inline constexpr std::size_t kAskAddressesMax = 1'000;
 
 [[nodiscard]] std::string to_text(const Hello& hello);
 [[nodiscard]] std::string to_text(const Welcome& welcome);
 [[nodiscard]] std::string to_text(const Tables& tables);
+[[nodiscard]] std::string to_text(const Ask& ask);
 
 // These never throw on input. They return the message, or all of its faults.
 [[nodiscard]] std::variant<Hello, Faults> parse_hello(std::string_view text);
 [[nodiscard]] std::variant<Welcome, Faults> parse_welcome(std::string_view text);
 [[nodiscard]] std::variant<Tables, Faults> parse_tables(std::string_view text);
+[[nodiscard]] std::variant<Ask, Faults> parse_ask(std::string_view text);
 
 }  // namespace weir::wire

@@ -30,6 +30,10 @@ Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(confi
             pooled_.emplace(i, parts_in_pools(config.pools, config.appliances[i].name));
     add_resources();
     add_ends(id_of);
+    std::ranges::sort(ends_, {}, &ClusterEnd::id);
+    index_.reserve(ends_.size());
+    for (const ClusterEnd& end : ends_)
+        index_.emplace(end.id, static_cast<std::uint32_t>(index_.size()));
 }
 
 ResourceIndex Cluster::add(Kind kind, std::uint32_t index, double capacity) {
@@ -63,7 +67,7 @@ void Cluster::add_ends(const IdOf& id_of) {
                              .index = i,
                              .host = index_of(config_.hosts, config_.appliances[i].host)};
         appliance_ends_.push_back(end.id);
-        ends_.emplace(end.id, end);
+        ends_.push_back(end);
     }
     users_.resize(config_.appliances.size());
     for (TenantIndex tenant = 0; tenant < config_.tenants.size(); ++tenant) {
@@ -73,7 +77,7 @@ void Cluster::add_ends(const IdOf& id_of) {
             const ClusterEnd end{.id = id_of("vnic", each.vnics[i].name), .index = i, .tenant = tenant};
             vnics_.emplace(each.vnics[i].name, end.id);
             tenant_vnics_.back().push_back(end.id);
-            ends_.emplace(end.id, end);
+            ends_.push_back(end);
         }
         tenant_weights_.push_back(0);
         for (const TenantVnicConfig& vnic : each.vnics)
@@ -92,13 +96,21 @@ HostIndex Cluster::find_host(std::string_view name) const {
 }
 
 const ClusterEnd* Cluster::find_end(std::uint32_t id) const {
-    const auto found = ends_.find(id);
-    return found == ends_.end() ? nullptr : &found->second;
+    const auto found = index_.find(id);
+    return found == index_.end() ? nullptr : &ends_[found->second];
 }
 
 const ClusterEnd* Cluster::find_vnic(std::string_view name) const {
     const auto found = vnics_.find(name);
     return found == vnics_.end() ? nullptr : find_end(found->second);
+}
+
+std::vector<std::uint32_t> Cluster::vnics() const {
+    std::vector<std::uint32_t> ids;
+    for (const ClusterEnd& end : ends_)
+        if (!end.is_appliance)
+            ids.push_back(end.id);
+    return ids;
 }
 
 const std::string& Cluster::name_of(const ClusterEnd& end) const {
@@ -115,18 +127,38 @@ void Cluster::set_uplink(HostIndex host, std::uint64_t bps) {
 
 void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
     remove_vnic(id);
-    ClusterEnd& end = ends_.at(id);
+    ClusterEnd& end = ends_[index_.at(id)];
     end.host = host;
     end.mac = mac;
     end.vlan = vlan;
     host_vnics_[host].insert(id);
+    if (!mac.empty())
+        addresses_[{end.tenant, vlan, mac}].insert(id);
 }
 
 void Cluster::remove_vnic(std::uint32_t id) {
-    ClusterEnd& end = ends_.at(id);
-    if (end.host != kNowhere)
-        host_vnics_[end.host].erase(id);
+    ClusterEnd& end = ends_[index_.at(id)];
+    if (end.host == kNowhere)
+        return;
+    host_vnics_[end.host].erase(id);
     end.host = kNowhere;
+    if (const auto at = addresses_.find({end.tenant, end.vlan, end.mac}); at != addresses_.end()) {
+        at->second.erase(id);
+        if (at->second.empty())
+            addresses_.erase(at);
+    }
+}
+
+const ClusterEnd* Cluster::find_peer(TenantIndex tenant, const std::string& mac, std::uint16_t vlan) const {
+    const auto found = addresses_.find({tenant, vlan, mac});
+    return found == addresses_.end() ? nullptr : find_end(*found->second.begin());
+}
+
+std::vector<std::uint32_t> Cluster::appliances_of(TenantIndex tenant) const {
+    std::vector<std::uint32_t> ids;
+    for (const Part& part : tenant_parts_[tenant])
+        ids.push_back(appliance_ends_[part.appliance]);
+    return ids;
 }
 
 const TenantApplianceConfig* Cluster::part_of(TenantIndex tenant, std::uint32_t appliance) const {
@@ -161,8 +193,8 @@ void Cluster::add_links(HostIndex from, HostIndex to, wire::Part part, std::vect
 
 void Cluster::path_of(wire::FlowKey flow, std::vector<PathStep>& out) const {
     out.clear();
-    const ClusterEnd& source = ends_.at(flow.source);
-    const ClusterEnd& destination = ends_.at(flow.destination);
+    const ClusterEnd& source = end_of(flow.source);
+    const ClusterEnd& destination = end_of(flow.destination);
     if (source.host == kNowhere || (!destination.is_appliance && destination.host == kNowhere))
         return;
     add_links(source.host, destination.host, wire::Part::kThere, out);
@@ -184,7 +216,7 @@ double Cluster::guaranteed_share(TenantIndex tenant) const {
                                     resources_[tokens_[part.appliance]].capacity);
     std::map<HostIndex, double> bytes;
     for (const std::uint32_t id : tenant_vnics_[tenant])
-        if (const ClusterEnd& vnic = ends_.at(id); vnic.host != kNowhere)
+        if (const ClusterEnd& vnic = end_of(id); vnic.host != kNowhere)
             bytes[vnic.host] +=
                 static_cast<double>(config_.tenants[tenant].vnics[vnic.index].reservation_bps) / kBitsPerByte;
     for (const auto& [host, reserved] : bytes)
@@ -192,7 +224,7 @@ double Cluster::guaranteed_share(TenantIndex tenant) const {
     return share;
 }
 
-wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
+wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end, bool with_floor) const {
     wire::Endpoint out{.id = end.id, .name = name_of(end)};
     if (end.is_appliance) {
         out.kind = wire::Endpoint::Kind::kAppliance;
@@ -203,6 +235,8 @@ wire::Endpoint Cluster::endpoint_of(const ClusterEnd& end) const {
         out.host = config_.hosts[end.host].name;
     out.mac = end.mac;
     out.vlan = end.vlan;
+    if (with_floor)
+        out.floor = static_cast<std::uint64_t>(std::max(peer_floor(end), 1.0));
     return out;
 }
 
@@ -211,32 +245,25 @@ wire::Tables Cluster::tables_of(HostIndex host, bool with_floors) const {
     std::set<TenantIndex> tenants;
     std::set<std::uint32_t> ends;
     for (const std::uint32_t id : host_vnics_[host])
-        tenants.insert(ends_.at(id).tenant);
+        tenants.insert(end_of(id).tenant);
     for (const TenantIndex tenant : tenants) {
         ends.insert(tenant_vnics_[tenant].begin(), tenant_vnics_[tenant].end());
         for (const Part& part : tenant_parts_[tenant])
             ends.insert(appliance_ends_[part.appliance]);
     }
-    for (const std::uint32_t id : ends) {
-        const ClusterEnd& end = ends_.at(id);
-        tables.endpoints.push_back(endpoint_of(end));
-        if (with_floors && !end.is_appliance)
-            tables.endpoints.back().floor = static_cast<std::uint64_t>(std::max(peer_floor(end), 1.0));
-    }
+    for (const std::uint32_t id : ends)
+        tables.endpoints.push_back(endpoint_of(end_of(id), with_floors));
     for (const std::uint32_t id : host_vnics_[host]) {
-        const ClusterEnd& vnic = ends_.at(id);
-        for (const Part& part : tenant_parts_[vnic.tenant]) {
-            wire::FlowAllocation guarantee{.flow = {id, appliance_ends_[part.appliance]}};
-            guarantee.rate[wire::kTokens] = floor_tokens(guarantee.flow);
-            tables.guarantees.push_back(guarantee);
-        }
+        const ClusterEnd& vnic = end_of(id);
+        for (const Part& part : tenant_parts_[vnic.tenant])
+            tables.guarantees.push_back(guarantee_of({id, appliance_ends_[part.appliance]}));
     }
     return tables;
 }
 
 std::vector<wire::FlowKey> Cluster::reserved_flows(std::uint32_t vnic) const {
     std::vector<wire::FlowKey> flows;
-    const ClusterEnd& source = ends_.at(vnic);
+    const ClusterEnd& source = end_of(vnic);
     for (const Part& part : tenant_parts_[source.tenant])
         if (part_tokens(source, part.appliance).reservation > 0)
             flows.push_back({vnic, appliance_ends_[part.appliance]});
@@ -244,11 +271,17 @@ std::vector<wire::FlowKey> Cluster::reserved_flows(std::uint32_t vnic) const {
     if (vnics[source.index].reservation_bps == 0)
         return flows;
     for (const std::uint32_t peer : tenant_vnics_[source.tenant]) {
-        const ClusterEnd& end = ends_.at(peer);
+        const ClusterEnd& end = end_of(peer);
         if (end.host != kNowhere && end.host != source.host && vnics[end.index].reservation_bps != 0)
             flows.push_back({vnic, peer});
     }
     return flows;
+}
+
+wire::FlowAllocation Cluster::guarantee_of(wire::FlowKey flow) const {
+    wire::FlowAllocation guarantee{.flow = flow};
+    guarantee.rate[wire::kTokens] = floor_tokens(flow);
+    return guarantee;
 }
 
 double Cluster::allocatable_bytes(std::uint64_t link_bps) const {
@@ -272,8 +305,8 @@ PoolPart Cluster::part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) c
 
 /// The reservation, or the vNIC's part of the headroom if that is more, within the limit.
 std::uint64_t Cluster::floor_tokens(wire::FlowKey flow) const {
-    const std::uint32_t appliance = ends_.at(flow.destination).index;
-    const PoolPart part = part_tokens(ends_.at(flow.source), appliance);
+    const std::uint32_t appliance = end_of(flow.destination).index;
+    const PoolPart part = part_tokens(end_of(flow.source), appliance);
     const double headroom = static_cast<double>(config_.appliances[appliance].capacity_min) *
                             config_.headroom / static_cast<double>(users_[appliance]);
     return static_cast<std::uint64_t>(
@@ -296,7 +329,7 @@ double Cluster::peer_floor(const ClusterEnd& vnic) const {
 }
 
 std::uint64_t Cluster::floor_bytes(wire::FlowKey flow) const {
-    const double both = std::min(peer_floor(ends_.at(flow.source)), peer_floor(ends_.at(flow.destination)));
+    const double both = std::min(peer_floor(end_of(flow.source)), peer_floor(end_of(flow.destination)));
     return static_cast<std::uint64_t>(std::max(both, 1.0));
 }
 

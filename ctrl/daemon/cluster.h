@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -76,6 +77,16 @@ class Cluster {
     [[nodiscard]] std::uint32_t appliance_id(std::uint32_t appliance) const {
         return appliance_ends_[appliance];
     }
+    /// The vNIC of the tenant that has this address on some host now; nullptr: none. Of several (a fault of
+    /// the VMs), the one with the lowest id.
+    [[nodiscard]] const ClusterEnd* find_peer(TenantIndex tenant, const std::string& mac,
+                                              std::uint16_t vlan) const;
+    /// Ids of the appliances of which the tenant has a part.
+    [[nodiscard]] std::vector<std::uint32_t> appliances_of(TenantIndex tenant) const;
+    /// @param with_floor also a vNIC's floor to one peer
+    [[nodiscard]] wire::Endpoint endpoint_of(const ClusterEnd& end, bool with_floor) const;
+    /// Ids of all vNICs, ordered.
+    [[nodiscard]] std::vector<std::uint32_t> vnics() const;
     /// Ids of the vNICs that are on the host now.
     [[nodiscard]] const std::set<std::uint32_t>& vnics_of(HostIndex host) const { return host_vnics_[host]; }
 
@@ -110,6 +121,8 @@ class Cluster {
     /// TABLES for the host's switch: all endpoints of its tenants, and floors of its flows to appliances.
     /// @param with_floors  also each vNIC's floor to one peer: of a pair the smaller one is floor_bytes()
     [[nodiscard]] wire::Tables tables_of(HostIndex host, bool with_floors) const;
+    /// The vNIC's rate to the appliance while the controller is silent.
+    [[nodiscard]] wire::FlowAllocation guarantee_of(wire::FlowKey flow) const;
 
   private:
     /// A tenant's part of an appliance.
@@ -122,7 +135,7 @@ class Cluster {
     void add_ends(const IdOf& id_of);
     void add_links(HostIndex from, HostIndex to, wire::Part part, std::vector<PathStep>& out) const;
     [[nodiscard]] const TenantApplianceConfig* part_of(TenantIndex tenant, std::uint32_t appliance) const;
-    [[nodiscard]] wire::Endpoint endpoint_of(const ClusterEnd& end) const;
+    [[nodiscard]] const ClusterEnd& end_of(std::uint32_t id) const { return ends_[index_.at(id)]; }
     [[nodiscard]] double allocatable_bytes(std::uint64_t link_bps) const;
     [[nodiscard]] PoolPart part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const;
     [[nodiscard]] double peer_floor(const ClusterEnd& vnic) const;
@@ -134,10 +147,13 @@ class Cluster {
     std::vector<ResourceIndex> tokens_;    // by appliance; its kLinkIn and kLinkOut, if any, are the next two
     std::vector<std::uint32_t> host_rack_;
     std::map<std::string, HostIndex, std::less<>> hosts_;
-    std::map<std::uint32_t, ClusterEnd> ends_;
+    std::vector<ClusterEnd> ends_;                             // ordered by id
+    std::unordered_map<std::uint32_t, std::uint32_t> index_;   // into ends_, by id
     std::map<std::string, std::uint32_t, std::less<>> vnics_;  // ids by name
-    std::vector<std::uint32_t> appliance_ends_;                // ids by appliance
-    std::vector<std::vector<std::uint32_t>> tenant_vnics_;     // ids by tenant
+    /// Ids of the vNICs on hosts, by tenant, VLAN and address.
+    std::map<std::tuple<TenantIndex, std::uint16_t, std::string>, std::set<std::uint32_t>> addresses_;
+    std::vector<std::uint32_t> appliance_ends_;             // ids by appliance
+    std::vector<std::vector<std::uint32_t>> tenant_vnics_;  // ids by tenant
     std::vector<std::vector<Part>> tenant_parts_;
     std::vector<double> tenant_weights_;               // sums over the tenant's vNICs
     std::vector<std::set<std::uint32_t>> host_vnics_;  // ids by host, of vNICs that are there now

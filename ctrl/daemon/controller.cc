@@ -20,7 +20,8 @@ constexpr std::size_t kAuditedMax = 1'000;
 constexpr std::size_t kAnsweredMax = 4'096;
 
 bool is_of_switch(Type type) {
-    return type == Type::kHello || type == Type::kDemand || type == Type::kUsage || type == Type::kHeartbeat;
+    return type == Type::kHello || type == Type::kDemand || type == Type::kUsage ||
+           type == Type::kHeartbeat || type == Type::kAsk;
 }
 
 /// Measured use is stored in this many parts, one per interval, so that no interval waits long for the disk.
@@ -54,7 +55,8 @@ Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store
       demands_(cluster_),
       stored_(store.allocations()),
       usage_desk_(cluster_, store.bill(), use_,
-                  [this](const char* kind, const std::string& text) { audit(kind, text); }) {
+                  [this](const char* kind, const std::string& text) { audit(kind, text); }),
+      views_(cluster_) {
     restore_pools();
     restore_removed_vnics();
 }
@@ -134,6 +136,8 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
         on_demand(*session, header, body);
     if (header.type == Type::kUsage)
         on_usage(*session, body, now);
+    if (header.type == Type::kAsk)
+        on_ask(*session, body, now);
 }
 
 void Controller::on_hello(const Peer& peer, const Header& header, std::span<const std::uint8_t> body,
@@ -212,32 +216,39 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     const HostIndex host = cluster_.find_host(hello.host);
     const Session* const before = sessions_.of_host(host);
     const bool is_first = before == nullptr;
-    const bool was_silent = !is_first && now - before->last_message > Sessions::kValidity * config_.interval;
+    // A controller that has run for so long had no message of a host that comes first now.
+    const bool was_silent = is_first ? interval_ > Sessions::kValidity
+                                     : now - before->last_message > Sessions::kValidity * config_.interval;
+    const bool has_demands = !was_silent && before != nullptr && before->has_demands;
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
+        session.has_demands = has_demands;
         // Until its first DEMAND a switch gets the rates of its last session, or of the last epoch.
         if (const auto last = stored_.find(hello.host);
             is_first && last != stored_.end() && last->second.is_usable(unix_time_))
             session.rates = last->second.flows;
-        if (was_silent)
-            fall_back_to_floors(session);
         session.since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
         session.sequencer = {.epoch = epoch_, .session = header.session};
         session.filter = wire::MessageFilter(epoch_, header.session, header.sequence);
         audit("welcome", "host " + hello.host);
     }
     session.version = hello.version;
-    session.capabilities = hello.capabilities;
+    session.unbilled = hello.unbilled;
     session.uplink_bps = hello.uplink_bps;
     cluster_.set_uplink(host, hello.uplink_bps);
     admission_.set_uplink(host, cluster_.uplink_bytes(host));
+    note_capabilities(session, hello);
     place_vnics(session, hello, now);
+    if (is_new && was_silent)
+        fall_back_to_floors(session);
     wire::Welcome welcome{.cluster = config_.name,
                           .interval = config_.interval,
                           .validity = Sessions::kValidity,
                           .billing_period = config_.billing_period};
     if (!hello.capabilities.empty())  // a switch that has none may not know the key
         welcome.capabilities = {std::string(wire::capability::kRefusals)};
+    if (session.tables_by_need)
+        welcome.capabilities.emplace_back(wire::capability::kTablesByNeed);
     send_json(session, Type::kWelcome, wire::to_text(welcome));
     send_tables(session);
     session.sender.send_snapshot();
@@ -254,36 +265,6 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
     counters_.records += applied;
     counters_.foreign_flows += records_.size() - applied;
     session.has_demands = true;
-}
-
-void Controller::send_tables(Session& session) {
-    const bool with_floors = wire::has(session.capabilities, wire::capability::kPairFloors);
-    wire::Tables tables = cluster_.tables_of(session.host, with_floors);
-    session.tables_due = false;
-    if (wire::has(session.capabilities, wire::capability::kRefusals)) {
-        // More than a switch has vNICs.
-        constexpr std::size_t kRefusalsMax = 4'096;
-        tables.refused_vnics.emplace();
-        for (const Refusal& refused : session.refused_vnics)
-            if (tables.refused_vnics->size() < kRefusalsMax)
-                tables.refused_vnics->push_back(
-                    {refused.vnic.name, refused.why, cluster_.find_vnic(refused.vnic.name) == nullptr});
-    }
-    add_removed_vnics(session, tables);
-    send_json(session, Type::kTables, wire::to_text(tables));
-}
-
-/// Sends TABLES to every switch with a vNIC of a tenant whose vNICs changed, or with a refusal that did.
-void Controller::send_changed_tables() {
-    for (Session* session : sessions_.active()) {
-        const auto& vnics = cluster_.vnics_of(session->host);
-        const bool has_changed = !changed_tenants_.empty() && std::ranges::any_of(vnics, [this](auto id) {
-            return changed_tenants_.contains(cluster_.find_end(id)->tenant);
-        });
-        if (session->tables_due || has_changed)
-            send_tables(*session);
-    }
-    changed_tenants_.clear();
 }
 
 void Controller::expire_sessions(Nanos now) {
@@ -343,6 +324,14 @@ void Controller::fall_back_to_floors(Session& session) {
     session.rates = std::move(floors);
 }
 
+/// The rates of the store were valid for as long as any allocation. Other hosts have been given the capacity
+/// above the guarantees of a host that has sent no demand since.
+void Controller::expire_stored_rates() {
+    for (Session* session : sessions_.active())
+        if (!session->has_demands)
+            fall_back_to_floors(*session);
+}
+
 /// Replaces the rates of all sessions that have sent demands in this epoch. Silent ones keep theirs.
 void Controller::solve(bool interval_ended) {
     ++counters_.solves;
@@ -393,8 +382,10 @@ void Controller::tick(Nanos now, std::int64_t unix_time) {
     ticked_at_ = now;
     ++interval_;
     expire_sessions(now);
+    if (interval_ == Sessions::kValidity + 1)
+        expire_stored_rates();
     retry_refused_vnics(now);
-    send_changed_tables();
+    send_changed_tables(now);
     solve(true);
     for (Session* session : sessions_.active())
         send_rates(*session, true);

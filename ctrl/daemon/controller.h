@@ -34,6 +34,7 @@
 #include "ctrl/daemon/kept_demands.h"
 #include "ctrl/daemon/sessions.h"
 #include "ctrl/daemon/side_work.h"
+#include "ctrl/daemon/table_views.h"
 #include "ctrl/daemon/usage_desk.h"
 #include "ctrl/store/deferred_writes.h"
 #include "ctrl/store/store.h"
@@ -56,7 +57,12 @@ struct ControllerCounters {
     std::uint64_t bytes_out = 0;
     std::uint64_t records_out = 0;
     std::uint64_t solves = 0;
-    std::uint64_t early_solves = 0;  ///< solves between two ticks
+    std::uint64_t early_solves = 0;   ///< solves between two ticks
+    std::uint64_t tables = 0;         ///< messages of TABLES sent
+    std::uint64_t tables_bytes = 0;   ///< in them
+    std::uint64_t asked = 0;          ///< addresses that were answered
+    std::uint64_t asked_unknown = 0;  ///< of these: no vNIC of the tenant was on another host
+    std::uint64_t asked_late = 0;     ///< too many in one interval: the switch asks again
 };
 
 /// Sends a message at once, after all that take_outgoing() has. @return false: its connection is gone
@@ -122,13 +128,15 @@ class Controller {
                   Nanos now);
     void open_session(const Peer& peer, const wire::Header& header, const wire::Hello& hello, Nanos now);
     void fall_back_to_floors(Session& session);
+    void expire_stored_rates();
     void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
     void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
     void on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now);
+    void on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now);
     void send_billed();
     void restore_removed_vnics();
-    void add_removed_vnics(const Session& session, wire::Tables& tables) const;
+    void add_billed_vnics(const Session& session, wire::Tables& tables) const;
 
     // controller_placement.cc
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
@@ -150,8 +158,14 @@ class Controller {
     void solve(bool interval_ended);
     void send_rates(Session& session, bool even_without_changes);
     void send_json(Session& session, wire::Type type, const std::string& text);
+    // controller_tables.cc
+    void note_capabilities(Session& session, const wire::Hello& hello);
+    void note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex now);
+    void add_refusals(const Session& session, wire::Tables& tables) const;
     void send_tables(Session& session);
-    void send_changed_tables();
+    void send_tables(Session& session, wire::Tables tables);
+    void send_changed_tables(Nanos now);
+    void send_whole_tables_of_changed_tenants();
     void send(const std::string& route, const wire::Header& header, wire::Bytes body);
 
     void save();
@@ -182,14 +196,17 @@ class Controller {
     std::map<HostIndex, Kept> kept_;
     std::size_t idle_pairs_left_ = kIdlePairsMax;
     std::map<std::string, std::uint64_t> audited_;  // by "kind: text": how often it happened
-    std::set<TenantIndex> changed_tenants_;  // their vNICs came, left or changed since TABLES were sent
-    bool refusals_may_end_ = false;          // a vNIC was placed or left, or a host was lost
+    /// Their vNICs came, left or changed since TABLES were sent; for switches without
+    /// wire::capability::kTablesByNeed.
+    std::set<TenantIndex> changed_tenants_;
+    bool refusals_may_end_ = false;                         // a vNIC was placed or left, or a host was lost
     std::set<std::string, std::less<>> answered_versions_;  // routes of peers of another header version
     std::vector<Outgoing> outgoing_;
     Reach reach_;
     LoopReport loop_report_;
     ControllerCounters counters_;
     UsageDesk usage_desk_;
+    TableViews views_;
     SideWork side_work_;
     // Working memory.
     std::vector<wire::FlowDemand> records_;

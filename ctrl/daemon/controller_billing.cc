@@ -1,5 +1,7 @@
 // controller_billing.cc - USAGE in, BILLED out; vNICs that were removed from the cluster file.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "common/wire/records.h"
 #include "ctrl/daemon/controller.h"
@@ -23,12 +25,22 @@ void Controller::restore_removed_vnics() {
     usage_desk_.set_removed(std::move(by_id));
 }
 
-/// Gives their ids to a switch that still has them, so that it sends their last periods. Without a host they
-/// are no peers of any vNIC.
-void Controller::add_removed_vnics(const Session& session, wire::Tables& tables) const {
+/// Gives the ids of vNICs whose last periods wait in the switch: of those that the cluster file no longer has
+/// and the switch has, and of those that have left the switch. Without a host they are no peers of any vNIC.
+void Controller::add_billed_vnics(const Session& session, wire::Tables& tables) const {
+    std::map<std::uint32_t, std::string> names;
     for (const auto& [id, vnic] : usage_desk_.removed())
         if (is_refused(session, vnic.name))
-            tables.endpoints.push_back({.id = id, .kind = wire::Endpoint::Kind::kVnic, .name = vnic.name});
+            names.emplace(id, vnic.name);
+    for (const std::string& name : session.unbilled)
+        if (const ClusterEnd* const vnic = cluster_.find_vnic(name))
+            names.emplace(vnic->id, name);
+    if (names.empty())
+        return;
+    for (const wire::Endpoint& there : tables.endpoints)
+        names.erase(there.id);
+    for (auto& [id, name] : names)
+        tables.endpoints.push_back({.id = id, .kind = wire::Endpoint::Kind::kVnic, .name = std::move(name)});
 }
 
 void Controller::on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now) {

@@ -37,6 +37,12 @@ json counters_json(const ControllerCounters& counters) {
             {"bytes_out", counters.bytes_out},
             {"solves", counters.solves},
             {"early_solves", counters.early_solves},
+            {"tables",
+             {{"messages", counters.tables},
+              {"bytes", counters.tables_bytes},
+              {"asked", counters.asked},
+              {"asked_unknown", counters.asked_unknown},
+              {"asked_late", counters.asked_late}}},
             {"refused",
              {{"malformed", malformed},
               {"bad_json", counters.bad_json},
@@ -439,6 +445,8 @@ json Controller::status(Nanos now) const {
             one["flows"] = session->rates.size();
             one["refused_vnics"] = refused_lines(*session, cluster_);
             one["warnings"] = warnings_of(config_, *session);
+            one["peers"] = views_.peers_of(host);
+            one["endpoints_left_out"] = session->endpoints_left_out;
             if (const auto kept = kept_.find(host); kept != kept_.end())
                 one["kept_ms"] = kept->second.until > now ? (kept->second.until - now) / 1'000'000 : 0;
         }

@@ -69,13 +69,13 @@ std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic
         return why;
     if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan)
         return {};
-    if (end.host != kNowhere && end.host != session.host)
+    const HostIndex before = end.host;
+    if (before != kNowhere && before != session.host)
         note_taken(end, session.host);
     demands_.remove_vnic(end.id);
-    changed_tenants_.insert(end.tenant);
-    refusals_may_end_ = true;
     admission_.place(end, session.host);
     cluster_.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
+    note_moved(end, before, session.host);
     return {};
 }
 
@@ -93,11 +93,11 @@ void Controller::note_taken(const ClusterEnd& vnic, HostIndex by) {
 
 void Controller::remove_vnic(std::uint32_t id) {
     const ClusterEnd& end = *cluster_.find_end(id);
+    const HostIndex before = end.host;
     demands_.remove_vnic(id);
-    changed_tenants_.insert(end.tenant);
-    refusals_may_end_ = true;
     admission_.remove(end);
     cluster_.remove_vnic(id);
+    note_moved(end, before, kNowhere);
 }
 
 /// A place may be free since the last tick. One vNIC that is placed may make room for the next: where two of

@@ -1,29 +1,33 @@
 // demand_table.cc - applying DEMAND messages, and noticing large changes.
 #include "ctrl/daemon/demand_table.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace weir {
 
 std::size_t DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand> records, bool is_snapshot) {
-    FlowDemands before;  // of a snapshot: the host's flows until now, to compare with
+    FlowDemands::Flows before;  // of a snapshot: the host's flows until now, to compare with; ordered
     if (is_snapshot)
         for (const std::uint32_t vnic : cluster_.vnics_of(host))
-            for (auto at = flows_.lower_bound({vnic, 0}); at != flows_.end() && at->first.source == vnic;)
-                before.insert(flows_.extract(at++));
+            std::ranges::move(flows_.take(vnic), std::back_inserter(before));
     std::size_t applied = 0;
     for (const wire::FlowDemand& record : records) {
         const ClusterEnd* source = cluster_.find_end(record.flow.source);
         if (source == nullptr || source->host != host || !cluster_.allows(record.flow))
             continue;
         ++applied;
-        const FlowDemands& known = is_snapshot ? before : flows_;
-        const auto old = known.find(record.flow);
-        note_change(old == known.end() ? nullptr : &old->second, record);
+        const auto [demand, is_new] = flows_.put(record.flow);
+        const wire::FlowDemand* old = is_new ? nullptr : demand;
+        if (is_snapshot) {
+            const auto at = FlowDemands::lower_bound(before, record.flow);
+            old = at != before.end() && at->first == record.flow ? &at->second : nullptr;
+        }
+        note_change(old, record);
+        *demand = record;
         if (wire::is_removed(record))
             flows_.erase(record.flow);
-        else
-            flows_.insert_or_assign(record.flow, record);
     }
     return applied;
 }
@@ -46,11 +50,11 @@ void DemandTable::note_change(const wire::FlowDemand* before, const wire::FlowDe
 void DemandTable::replace_host(HostIndex host, std::span<const wire::FlowDemand> records) {
     remove_host(host);
     for (const wire::FlowDemand& record : records)
-        flows_.insert_or_assign(record.flow, record);
+        flows_[record.flow] = record;
 }
 
 void DemandTable::remove_vnic(std::uint32_t vnic) {
-    flows_.erase(flows_.lower_bound({vnic, 0}), flows_.upper_bound({vnic, UINT32_MAX}));
+    (void)flows_.take(vnic);
 }
 
 void DemandTable::remove_host(HostIndex host) {

@@ -6,20 +6,18 @@
 // keeps it while messages do not name it, and is removed by a snapshot that does not.
 #pragma once
 
-#include <map>
 #include <span>
 #include <vector>
 
 #include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/flow_demands.h"
 
 namespace weir {
-
-using FlowDemands = std::map<wire::FlowKey, wire::FlowDemand>;
 
 class DemandTable {
   public:
     /// @param cluster outlives this
-    explicit DemandTable(const Cluster& cluster) : cluster_(cluster) {}
+    explicit DemandTable(const Cluster& cluster) : cluster_(cluster), flows_(cluster.vnics()) {}
 
     /// Applies the records of one DEMAND. Records of flows that do not begin at a vNIC of the host, or that
     /// no tenant may have, are left out. A snapshot also removes the host's flows that it does not name.

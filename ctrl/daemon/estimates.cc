@@ -49,6 +49,11 @@ void DemandEstimates::update(const Cluster& cluster, const FlowDemands& demands,
     raise_new_flows(cluster);
 }
 
+double DemandEstimates::demand(wire::FlowKey flow, std::size_t part) const {
+    const auto at = std::ranges::lower_bound(flows_, flow, {}, &Flow::flow);
+    return at == flows_.end() || at->flow != flow ? 0 : at->demand[part];
+}
+
 /// A new flow's demand is not known yet. Where an appliance serves others already, it is taken for at least
 /// the flow's floor, or the others would get that too. When all flows are new, the controller has just
 /// started, and none of them counts as new.

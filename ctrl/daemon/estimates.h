@@ -45,6 +45,8 @@ class DemandEstimates {
     void update(const Cluster& cluster, const FlowDemands& demands, bool interval_ended);
     /// Of the last update, ordered by flow.
     [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+    /// Tokens of the interval; of a flow that is not known: 0.
+    [[nodiscard]] double demand(wire::FlowKey flow, std::size_t part) const;
     /// Tokens of the interval to keep back of an appliance for flows that were new in the last update. The
     /// first requests of a flow may cost the appliance more than the cost table states, so half of the flows'
     /// floors is kept back, at most a quarter of the capacity: of 3,000 tokens, 500 for new flows with floors

@@ -68,6 +68,7 @@ class IntervalSolver final : public Solver {
     [[nodiscard]] PoolRates* pools() override { return &pools_; }
     /// For tests and benches; they change with each solve().
     [[nodiscard]] const CapacityEstimates& capacities() const { return capacities_; }
+    [[nodiscard]] const DemandEstimates& demands() const { return demands_; }
 
   private:
     void divide_pools(const Cluster& cluster, const FlowDemands& demands, bool interval_ended);

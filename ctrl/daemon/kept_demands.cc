@@ -33,8 +33,8 @@ std::vector<wire::FlowDemand> kept_demands(const Cluster& cluster, HostIndex hos
                                            std::size_t& idle_pairs) {
     std::map<wire::FlowKey, wire::FlowDemand> kept;
     for (const std::uint32_t vnic : cluster.vnics_of(host)) {
-        for (auto at = last.lower_bound({vnic, 0}); at != last.end() && at->first.source == vnic; ++at)
-            kept.emplace(at->first, guaranteed(cluster, at->first, &at->second));
+        for (const auto& [flow, demand] : last.of(vnic))
+            kept.emplace(flow, guaranteed(cluster, flow, &demand));
         for (const wire::FlowKey flow : cluster.reserved_flows(vnic)) {
             if (kept.contains(flow))
                 continue;

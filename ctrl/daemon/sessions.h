@@ -96,11 +96,17 @@ struct Session {
     wire::Sequencer sequencer;
     wire::TableSender<wire::FlowAllocation> sender;
     std::vector<wire::FlowAllocation> rates;  ///< ordered by flow
-    /// A DEMAND arrived. Until then the rates are those of the session before, or of the stored epoch.
+    /// The host's demands are known: a DEMAND arrived in this session, or in one before without a silence
+    /// since. Until then the rates are those of the session before, or of the stored epoch.
     bool has_demands = false;
-    bool is_unsaved = false;             ///< rates were sent that the store does not have yet
-    bool tables_due = false;             ///< its refusals changed
-    std::vector<Refusal> refused_vnics;  ///< in the order of the HELLO
+    bool is_unsaved = false;                ///< rates were sent that the store does not have yet
+    bool tables_due = false;                ///< its refusals changed
+    std::vector<Refusal> refused_vnics;     ///< in the order of the HELLO
+    std::vector<std::string> unbilled;      ///< wire::Hello::unbilled
+    bool tables_by_need = false;            ///< wire::capability::kTablesByNeed
+    std::vector<std::uint32_t> appliances;  ///< ids of those that the switch tracks, ordered
+    std::uint32_t asked = 0;                ///< addresses that were answered in this interval
+    std::uint64_t endpoints_left_out = 0;   ///< of the last TABLES: too many for a switch of an older version
 };
 
 class Sessions {

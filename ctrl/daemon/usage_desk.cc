@@ -24,11 +24,16 @@ UsageDesk::UsageDesk(const Cluster& cluster, BillWriter& bill, billing::UseTable
     (void)bill_.take_outcomes();  // of an earlier controller of this process, whose keys were others
 }
 
-/// The host that has the vNIC, or had it when the period began: its last periods come after it has left.
+/// The host that has the vNIC, or had it when the period began: its last periods come after it has left. A
+/// controller that has just begun does not know which host had a vNIC that is on none now: it believes the
+/// first that may have it and reports it.
 bool UsageDesk::may_report(HostIndex host, const ClusterEnd& end, const wire::Usage& period,
                            std::int64_t now) {
     Origin& origin = origins_[end.id];
-    if (end.host == host) {
+    const std::string& wanted = cluster_.config().tenants[end.tenant].vnics[end.index].host;
+    const bool has_left = end.host == kNowhere && origin.host == kNowhere &&
+                          (wanted.empty() || wanted == cluster_.config().hosts[host].name);
+    if (end.host == host || has_left) {
         if (origin.host != host)
             origin = {.host = host, .host_before = origin.host, .changed = now};
         return true;

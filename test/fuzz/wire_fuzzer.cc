@@ -69,6 +69,8 @@ void read_body(Type type, std::span<const std::uint8_t> body) {
             return read_json(parse_welcome(text), parse_welcome);
         case Type::kTables:
             return read_json(parse_tables(text), parse_tables);
+        case Type::kAsk:
+            return read_json(parse_ask(text), parse_ask);
         case Type::kDemand:
             return read_records<FlowDemand>(body, kDemandBytes);
         case Type::kAllocation:

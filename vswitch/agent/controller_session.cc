@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace weir {
 namespace {
@@ -16,6 +17,9 @@ constexpr Nanos kHelloPeriod = kNanosPerSec;
 constexpr Nanos kHelloPeriodMin = 100'000'000;
 /// Part of the interval that must pass since the last DEMAND before one is sent between two intervals.
 constexpr Nanos kUpdatesPerInterval = 10;
+/// Part of the interval between two ASKs, and addresses in all that are sent in an interval.
+constexpr Nanos kAsksPerInterval = 10;
+constexpr std::size_t kAddressesPerAsk = wire::kAskAddressesMax / kAsksPerInterval;
 constexpr FlowTokens kNoRate{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
 
 std::string_view text_of(std::span<const std::uint8_t> body) {
@@ -79,8 +83,10 @@ void ControllerSession::tick(Nanos now) {
         send_hello(now);
     if (!is_open)
         return;
-    if (!tables_missing_)
+    if (!tables_missing_) {
         send_usage(now);
+        send_asks(now);
+    }
     const Nanos interval = welcome_.interval;
     if (now >= demand_due_) {
         send_demands(sampler_.end_interval(directory_.keys(), now), now);
@@ -95,10 +101,21 @@ void ControllerSession::send(Header header, wire::Bytes body) {
     outgoing_.push_back({wire::encode_header(header), std::move(body)});
 }
 
+/// A report needs the id of its vNIC, which TABLES have no longer when it has left.
+wire::Hello ControllerSession::with_unbilled(wire::Hello hello) const {
+    std::set<std::string> names = usage_.vnics();
+    for (const wire::HelloVnic& vnic : hello.vnics)
+        names.erase(vnic.name);
+    for (const std::string& name : names)
+        if (hello.unbilled.size() < wire::kUnbilledMax)
+            hello.unbilled.push_back(name);
+    return hello;
+}
+
 void ControllerSession::send_hello(Nanos now) {
     hello_wanted_ = false;
     hello_at_ = now;
-    const std::string text = wire::to_text(directory_.hello());
+    const std::string text = wire::to_text(with_unbilled(directory_.hello()));
     Header header = sequencer_.next(Type::kHello, interval_);
     header.epoch = 0;
     header.count = static_cast<std::uint32_t>(text.size());
@@ -131,6 +148,25 @@ void ControllerSession::send_usage(Nanos now) {
     send(header, std::move(body));
 }
 
+void ControllerSession::send_asks(Nanos now) {
+    if (!by_need_ || now < ask_due_)
+        return;
+    const wire::Ask ask{directory_.due_asks(now, kAddressesPerAsk)};
+    if (ask.addresses.empty())
+        return;
+    ask_due_ = now + welcome_.interval / kAsksPerInterval;
+    ++counters_.asks;
+    const std::string text = wire::to_text(ask);
+    Header header = sequencer_.next(Type::kAsk, interval_);
+    header.count = static_cast<std::uint32_t>(text.size());
+    send(header, {text.begin(), text.end()});
+}
+
+void ControllerSession::add_destinations(std::span<const PeerPair> destinations, Nanos now) {
+    if (directory_.note_destinations(destinations, now))
+        rates_changed_ = true;
+}
+
 void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
                                    Nanos now) {
     Header header;
@@ -148,12 +184,15 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
         ++(accepted == wire::Acceptance::kStale ? counters_.stale : counters_.foreign);
         return;
     }
-    tables_missing_ = tables_missing_ || filter_.missed();
+    if (filter_.missed()) {
+        tables_missing_ = true;
+        tables_.reset();
+    }
     interval_ = header.interval;
     if (header.has(wire::flags::kAskSnapshot))
         sender_.send_snapshot();
     if (header.type == Type::kTables)
-        on_tables(text_of(body));
+        on_tables(text_of(body), now);
     else if (header.type == Type::kBilled)
         usage_.on_billed(wire::decode_billed(body));
     else if (header.type == Type::kAllocation)
@@ -212,6 +251,11 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
     usage_.resend();
     sampler_.set_interval(welcome_.interval);
     sampler_.restart();
+    by_need_ = wire::has(welcome_.capabilities, wire::capability::kTablesByNeed) &&
+               wire::has(directory_.hello().capabilities, wire::capability::kTablesByNeed);
+    directory_.begin_session(by_need_, now);
+    ask_due_ = now;
+    tables_.reset();
     tables_missing_ = true;
     hello_wanted_ = false;
     if (state_ != State::kConnected)
@@ -220,23 +264,41 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
     valid_until_ = std::max(valid_until_, now + welcome_.validity * welcome_.interval);
 }
 
-void ControllerSession::on_tables(std::string_view text) {
-    const auto parsed = wire::parse_tables(text);
-    const auto* tables = std::get_if<wire::Tables>(&parsed);
+/// A whole table may take several messages, the later ones with `changes`; one that lacks a message is never
+/// applied. Changes are applied also while the whole table is missing: they are states.
+void ControllerSession::on_tables(std::string_view text, Nanos now) {
+    auto parsed = wire::parse_tables(text);
+    auto* tables = std::get_if<wire::Tables>(&parsed);
     if (tables == nullptr) {
         ++counters_.malformed;
         return;
     }
-    tables_missing_ = false;
-    promise_revision_ += directory_.tables() == *tables ? 0 : 1;
-    directory_.set_tables(*tables);
     if (tables->refused_vnics) {
         refusals_.clear();
         for (const wire::RefusedVnic& vnic : *tables->refused_vnics)
             refusals_[vnic.name] = {vnic.why, vnic.is_unknown};
     }
+    const wire::Tables before = directory_.tables();
+    const bool goes_on = tables->more;
+    if (!tables->changes) {
+        tables_ = std::move(*tables);
+    } else if (tables_) {
+        tables_->endpoints.insert(tables_->endpoints.end(), tables->endpoints.begin(),
+                                  tables->endpoints.end());
+        tables_->guarantees.insert(tables_->guarantees.end(), tables->guarantees.begin(),
+                                   tables->guarantees.end());
+    } else {
+        directory_.change_tables(*tables, now);
+        rates_changed_ = true;
+    }
+    if (tables_ && !goes_on) {
+        tables_missing_ = false;
+        directory_.set_tables(*tables_);
+        tables_.reset();
+        rates_changed_ = true;
+    }
+    promise_revision_ += directory_.tables() == before ? 0 : 1;
     sampler_.forget_unknown(directory_.keys());
-    rates_changed_ = true;
 }
 
 void ControllerSession::on_allocation(const Header& header, std::span<const std::uint8_t> body, Nanos now) {

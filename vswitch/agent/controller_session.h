@@ -48,6 +48,10 @@ class ControllerSession {
     void add_usage(const UsageReport& usage) { usage_.add(usage); }
     /// One sample of each flow, every 10 ms.
     void add_samples(std::span<const FlowSample> samples, Nanos now) { sampler_.add(samples, now); }
+    /// Addresses over the wire that vNICs sent to, and that have no rate.
+    void add_destinations(std::span<const PeerPair> destinations, Nanos now);
+    /// Whether add_destinations() is of use: the controller sends TABLES by need.
+    [[nodiscard]] bool wants_destinations() const { return by_need_; }
     void on_message(std::span<const std::uint8_t> header, std::span<const std::uint8_t> body, Nanos now);
     /// Makes the messages that are due, and notices silence; every 10 ms.
     void tick(Nanos now);
@@ -63,7 +67,7 @@ class ControllerSession {
 
     // The promises: the last WELCOME and TABLES.
     [[nodiscard]] const wire::Welcome& welcome() const { return welcome_; }
-    [[nodiscard]] const wire::Tables& tables() const { return directory_.tables(); }
+    [[nodiscard]] wire::Tables tables() const { return directory_.tables(); }
     /// One more whenever they change.
     [[nodiscard]] std::uint64_t promise_revision() const { return promise_revision_; }
     /// Whether a session is open and has its TABLES.
@@ -83,6 +87,8 @@ class ControllerSession {
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] const ControllerLinkCounters& counters() const { return counters_; }
     [[nodiscard]] const UsageQueue& usage() const { return usage_; }
+    /// Peers for which there was no room among the flows: their traffic has no rates.
+    [[nodiscard]] std::uint64_t peers_left_out() const { return directory_.left_out(); }
     /// Of the last WELCOME.
     [[nodiscard]] Nanos billing_period() const { return welcome_.billing_period; }
 
@@ -90,13 +96,15 @@ class ControllerSession {
     void begin_session();
     void send(wire::Header header, wire::Bytes body);
     void send_hello(Nanos now);
+    [[nodiscard]] wire::Hello with_unbilled(wire::Hello hello) const;
     void send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now);
     void send_usage(Nanos now);
+    void send_asks(Nanos now);
     void on_welcome(const wire::Header& header, std::string_view text, Nanos now);
     void on_other_version(std::span<const std::uint8_t> header);
     void on_refused(const std::string& why);
     void on_heartbeat(Nanos now);
-    void on_tables(std::string_view text);
+    void on_tables(std::string_view text, Nanos now);
     void on_allocation(const wire::Header& header, std::span<const std::uint8_t> body, Nanos now);
     void set_static();
     [[nodiscard]] FlowTokens rate_of(const LocalFlow& flow, wire::FlowKey key) const;
@@ -114,18 +122,21 @@ class ControllerSession {
     UsageQueue usage_;
     std::map<wire::FlowKey, wire::FlowAllocation> allocations_;
     Refusals refusals_;
+    std::optional<wire::Tables> tables_;  ///< the beginning of TABLES in several messages
     std::vector<Message> outgoing_;
     std::uint32_t seed_;
     std::uint32_t interval_ = 0;     ///< the controller's count, of its last message
     std::optional<Nanos> hello_at_;  ///< when the last HELLO was sent
     Nanos demand_due_ = 0;
-    Nanos demand_at_ = 0;    ///< when the last DEMAND was sent
+    Nanos demand_at_ = 0;  ///< when the last DEMAND was sent
+    Nanos ask_due_ = 0;
     Nanos valid_until_ = 0;  ///< end of the rates' validity; 0 = there is no WELCOME, or its time is over
     bool hello_wanted_ = true;
     bool tables_missing_ = true;
     bool rates_changed_ = false;
     std::uint64_t promise_revision_ = 0;
     bool is_static_ = true;  ///< guarantees hold: no whole ALLOCATION came since the start or a silence
+    bool by_need_ = false;   ///< the last WELCOME has wire::capability::kTablesByNeed, as the HELLO had
     ControllerLinkCounters counters_;
 };
 

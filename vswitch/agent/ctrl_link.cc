@@ -76,8 +76,9 @@ std::optional<LinkFault::Event> event_of(std::uint16_t number) {
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
 wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
-    hello.capabilities = {std::string(wire::capability::kPairFloors),
-                          std::string(wire::capability::kRefusals)};
+    for (const std::string_view capability :
+         {wire::capability::kPairFloors, wire::capability::kRefusals, wire::capability::kTablesByNeed})
+        hello.capabilities.emplace_back(capability);
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
     for (const auto* vnics : {&config.vnics, &removed})
@@ -213,8 +214,11 @@ void CtrlLink::sample(Nanos now) {
     for (const UsageReport& usage : control_.take_usage())
         session_.add_usage(usage);
     // Samples have the same weight each: a stepped clock that stands still gives one, not one a tick.
-    if (now != std::exchange(sampled_, now))
-        session_.add_samples(control_.sample_flows(), now);
+    if (now == std::exchange(sampled_, now))
+        return;
+    session_.add_samples(control_.sample_flows(), now);
+    if (session_.wants_destinations())
+        session_.add_destinations(control_.take_destinations(), now);
 }
 
 void CtrlLink::send() {
@@ -259,7 +263,8 @@ void CtrlLink::note_state() {
                               .unsent = unsent_,
                               .unbilled_periods = session_.usage().unbilled().periods,
                               .unbilled_bytes = session_.usage().unbilled().bytes,
-                              .promises = promises_.report(session_, unix_seconds())});
+                              .promises = promises_.report(session_, unix_seconds()),
+                              .peers_left_out = session_.peers_left_out()});
 }
 
 void CtrlLink::tick(Nanos now) {

@@ -226,6 +226,7 @@ json controller_json(const SwitchReport& report) {
             {"flows", controller->flows},
             {"refused_vnics", std::move(refused)},
             {"demands", counters.demands},
+            {"asks", counters.asks},
             {"allocations", counters.allocations},
             {"malformed", counters.malformed},
             {"stale", counters.stale},
@@ -234,6 +235,7 @@ json controller_json(const SwitchReport& report) {
             {"unsent", controller->unsent},
             {"unbilled_periods", controller->unbilled_periods},
             {"unbilled_bytes", controller->unbilled_bytes},
+            {"peers_left_out", controller->peers_left_out},
             {"promises", promises_json(controller->promises)}};
 }
 

@@ -136,6 +136,7 @@ struct ControllerLinkCounters {
     std::uint64_t refused_records = 0;  ///< records of accepted messages
     std::uint64_t allocations = 0;      ///< accepted
     std::uint64_t demands = 0;          ///< sent
+    std::uint64_t asks = 0;             ///< sent
 };
 
 /// The controller's last promises, of which guarantees hold while it is away.
@@ -161,6 +162,7 @@ struct ControllerReport {
     std::uint64_t unbilled_periods = 0;  ///< billing periods of vNICs that the controller does not know
     std::uint64_t unbilled_bytes = 0;    ///< delivered in them
     PromiseReport promises{};
+    std::uint64_t peers_left_out = 0;  ///< without rates, because there are too many
 };
 
 /// One flow by the switch's own names: a vNIC's requests to an appliance, or its traffic over the wire to a
@@ -170,6 +172,13 @@ struct LocalFlow {
     std::uint16_t appliance = 0;  ///< index into the configuration's; without meaning for traffic to a peer
     std::string peer{};           ///< MAC address of the peer; empty for requests
     auto operator<=>(const LocalFlow&) const = default;
+};
+
+/// A vNIC, and an address over the wire to which it sends.
+struct PeerPair {
+    std::string vnic{};
+    std::string mac{};
+    auto operator<=>(const PeerPair&) const = default;
 };
 
 /// By part of the flow's path: accounted bytes at wire::kThere and kBack, the appliance's tokens at kTokens.
@@ -244,6 +253,9 @@ class SwitchControl {
     /// Counters of all service flows, and of the traffic to all peers in the last set_rates().
     /// @throws HostError as report()
     [[nodiscard]] virtual std::vector<FlowSample> sample_flows() = 0;
+    /// Some addresses over the wire that vNICs sent to since the last call, and that have no rate. One that
+    /// is left out comes again with its next frames. @throws HostError as report()
+    [[nodiscard]] virtual std::vector<PeerPair> take_destinations() { return {}; }
     /// Replaces all rates that the controller allocates. The configuration's limits hold besides, and alone
     /// for flows without a rate. A vNIC that is added later gets those of its service flows at once, those
     /// to peers with the next call. @throws HostError as report()

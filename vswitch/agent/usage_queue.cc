@@ -54,6 +54,13 @@ wire::Bytes UsageQueue::next_message(const std::map<std::string, std::uint32_t, 
     return body;
 }
 
+std::set<std::string> UsageQueue::vnics() const {
+    std::set<std::string> names;
+    for (const Waiting& waiting : reports_)
+        names.insert(waiting.report.vnic);
+    return names;
+}
+
 void UsageQueue::on_billed(std::uint64_t through) {
     sent_at_ = 0;
     while (!reports_.empty() && reports_.front().report.usage.ended <= through) {

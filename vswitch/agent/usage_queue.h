@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "common/clock.h"
@@ -40,6 +41,8 @@ class UsageQueue {
     void resend() { sent_at_ = 0; }
 
     [[nodiscard]] std::size_t waiting() const { return reports_.size(); }
+    /// vNICs whose reports wait.
+    [[nodiscard]] std::set<std::string> vnics() const;
     /// Reports that were given up: of vNICs without an id, with impossible values, and the oldest when the
     /// queue was full.
     struct Unbilled {

@@ -26,6 +26,7 @@
 #include "vswitch/base/drop_reason.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/qos/feedback/destination_limits.h"
+#include "vswitch/qos/feedback/destination_sample.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
 #include "vswitch/qos/schedulers/registry.h"
 
@@ -97,6 +98,8 @@ class Egress {
     /// at least 10 times per DestinationLimits::Profile::silence.
     void sweep(Nanos now);
     [[nodiscard]] const DestinationLimits& limits() const { return limits_; }
+    /// Some addresses without an allocation that packets went to.
+    void take_destinations(DestinationSample::Taken& out) { sample_.take(out); }
 
     // Per packet, or per run of packets.
 
@@ -105,8 +108,12 @@ class Egress {
         const DestinationId destination = limits_.find(vnic, address);
         if (destination != kNoDestination)
             limits_.touch(destination, now);
+        if (destination == kNoDestination || !limits_.is_allocated(destination))
+            sample_.note(vnic, address);
         return destination;
     }
+    /// One of the addresses of a run that needs no find_limit(), as the vNIC has no limited destination.
+    void note_destination(VnicId vnic, std::uint64_t address) { sample_.note(vnic, address); }
     /// The destination's limiter lets super-frames pass unsplit.
     [[nodiscard]] bool takes_super_frames(VnicId vnic, std::uint64_t address) const {
         const DestinationId destination = limits_.find(vnic, address);
@@ -205,6 +212,7 @@ class Egress {
 
     std::unique_ptr<LinkScheduler> scheduler_;
     DestinationLimits limits_;
+    DestinationSample sample_;
 };
 
 template <typename Drop>

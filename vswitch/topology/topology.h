@@ -52,6 +52,7 @@ class Topology final : public SwitchControl {
     void remove_vnic(const std::string& name) override;
     [[nodiscard]] std::vector<VnicConfig> recently_removed() override;
     [[nodiscard]] std::vector<FlowSample> sample_flows() override;
+    [[nodiscard]] std::vector<PeerPair> take_destinations() override;
     void set_rates(const FlowRates& rates) override;
     void set_windows(const HostWindows& windows) override;
     void set_refusals(const Refusals& refusals) override;
@@ -202,6 +203,7 @@ class Topology final : public SwitchControl {
     std::uint64_t unix_origin_ = 0;  // Unix time, ns, when now() was 0
     std::optional<ControllerReport> controller_;
     FlowRates controller_rates_;
+    std::vector<DestinationSample::Taken> destinations_;  // by worker, as last taken
     HostWindows controller_windows_;
     Refusals refusals_;
 };

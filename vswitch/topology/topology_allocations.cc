@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "common/units.h"
@@ -173,6 +174,24 @@ std::vector<FlowSample> Topology::sample_flows() {
                  .queued = {peer.queued, 0, 0}});
     }
     return samples;
+}
+
+std::vector<PeerPair> Topology::take_destinations() {
+    const std::scoped_lock lock(mutex_);
+    if (!uplink_)
+        return {};
+    destinations_.resize(workers_.size());
+    std::vector<std::uint64_t> numbers(workers_.size());
+    for (WorkerId id = 0; id < workers_.size(); ++id)
+        numbers[id] = post(id, command::TakeDestinations{&destinations_[id]});
+    std::vector<PeerPair> pairs;
+    for (WorkerId id = 0; id < workers_.size(); ++id) {
+        await(id, numbers[id]);
+        for (const auto& [address, vnic] : std::span(destinations_[id].seen).first(destinations_[id].count))
+            if (vnics_[vnic])
+                pairs.push_back({vnics_[vnic]->config.name, MacAddress{address}.to_string()});
+    }
+    return pairs;
 }
 
 /// Rates that were not posted because a worker did not answer are still due in the next call.

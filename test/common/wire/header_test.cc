@@ -50,7 +50,7 @@ TEST_CASE("every impossible byte of a header is refused with its reason") {
         CHECK(decoded(with(at, 'X')) == Malformed::kMagic);
     CHECK(decoded(with(4, 2)) == Malformed::kVersion);
     CHECK(decoded(with(5, 0)) == Malformed::kType);
-    CHECK(decoded(with(5, 9)) == Malformed::kType);
+    CHECK(decoded(with(5, 10)) == Malformed::kType);
     CHECK(decoded(with(6, 8)) == Malformed::kFlags);
     CHECK(decoded(with(7, 1)) == Malformed::kFlags);
     CHECK(decoded(with(28, 3)) == Malformed::kSize);

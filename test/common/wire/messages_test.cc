@@ -1,4 +1,4 @@
-// messages_test.cc - HELLO, WELCOME and TABLES as JSON, and the faults for which they are refused.
+// messages_test.cc - HELLO, WELCOME, TABLES and ASK as JSON, and the faults for which they are refused.
 #include "common/wire/messages.h"
 
 #include <nlohmann/json.hpp>
@@ -40,12 +40,14 @@ void collect_keys(const nlohmann::json& value, std::set<std::string>& keys) {
 }  // namespace
 
 TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
-    const Hello hello{.host = "h1",
-                      .version = "0.1.0",
-                      .uplink_bps = 9'000'000'000,
-                      .vnics = {{"web", "A", "52:54:00:00:00:01", 10}, {"tap", "", "", 0}},
-                      .appliances = {{"disk", "10.0.0.5", 10809}},
-                      .capabilities = {"refusals", "of-a-later-version"}};
+    const Hello hello{
+        .host = "h1",
+        .version = "0.1.0",
+        .uplink_bps = 9'000'000'000,
+        .vnics = {{"web", "A", "52:54:00:00:00:01", 10}, {"tap", "", "", 0}},
+        .appliances = {{"disk", "10.0.0.5", 10809}},
+        .capabilities = {std::string(capability::kTablesByNeed), "refusals", "of-a-later-version"},
+        .unbilled = {"gone"}};
     CHECK(good(parse_hello(to_text(hello))) == hello);
     const Welcome welcome{.cluster = "c1",
                           .interval = kNanosPerSec,
@@ -72,6 +74,56 @@ TEST_CASE("HELLO, WELCOME and TABLES are parsed as they were written") {
     CHECK(good(parse_tables(to_text(refusing))) == refusing);
     refusing.refused_vnics->front().why.assign(400, 'x');
     CHECK(good(parse_tables(to_text(refusing))).refused_vnics->front().why.size() == 300);
+    Tables changes = tables;
+    changes.changes = changes.more = true;
+    changes.removed = {4, 5};
+    changes.unknown = {{3, "52:54:00:00:00:09"}};
+    CHECK(good(parse_tables(to_text(changes))) == changes);
+    const Ask ask{{{3, "52:54:00:00:00:09"}, {3, "52:54:00:00:00:0a"}}};
+    CHECK(good(parse_ask(to_text(ask))) == ask);
+}
+
+TEST_CASE("keys of TABLES by need are absent from other messages, so that older switches accept them") {
+    for (const char* key : {"changes", "more", "removed", "unknown"})
+        CHECK(to_text(Tables{}).find(key) == std::string::npos);
+}
+
+TEST_CASE("a table of 25,000 endpoints and 12,000 guarantees takes 4 messages, each of which is accepted") {
+    const std::string longest(31, 'n');
+    Tables tables;
+    for (std::uint32_t id = 0; id < 25'000; ++id)
+        tables.endpoints.push_back(
+            {UINT32_MAX - id, Endpoint::Kind::kVnic, longest, longest, longest, "52:54:00:00:00:01", 4094});
+    for (std::uint32_t id = 0; id < 12'000; ++id)
+        tables.guarantees.push_back({.flow = {UINT32_MAX, UINT32_MAX - id},
+                                     .rate = {UINT64_MAX - 1, UINT64_MAX - 1, UINT64_MAX - 1}});
+    const std::vector<Tables> parts = split(tables);
+    REQUIRE(parts.size() == 4);
+    Tables together;
+    for (const Tables& part : parts) {
+        CHECK(part.changes == (&part != &parts.front()));
+        CHECK(part.more == (&part != &parts.back()));
+        const std::string text = to_text(part);
+        CHECK(text.size() < kBodyBytesMax);
+        const Tables read = good(parse_tables(text));
+        CHECK(read == part);
+        together.endpoints.insert(together.endpoints.end(), read.endpoints.begin(), read.endpoints.end());
+        together.guarantees.insert(together.guarantees.end(), read.guarantees.begin(), read.guarantees.end());
+    }
+    CHECK(together == tables);
+    CHECK(std::holds_alternative<Faults>(parse_tables(to_text(tables))));  // all at once
+}
+
+TEST_CASE("an empty table is one message, and changes in several are complete one by one") {
+    CHECK(split(Tables{}).size() == 1);
+    Tables changes{.changes = true};
+    for (std::uint32_t id = 0; id < 10'001; ++id)
+        changes.removed.push_back(id);
+    const std::vector<Tables> parts = split(changes);
+    REQUIRE(parts.size() == 2);
+    CHECK(parts[0].removed.size() == 10'000);
+    CHECK(parts[1].removed == std::vector<std::uint32_t>{10'000});
+    CHECK((parts[0].changes && parts[1].changes && !parts[0].more && !parts[1].more));
 }
 
 TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
@@ -83,13 +135,19 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
                         {{"web", "A", "52:54:00:00:00:01", 10}},
                         {{"disk", "10.0.0.5", 10809}},
                         1,
-                        {"b"}}),
+                        {"b"},
+                        {"gone"}}),
           to_text(Welcome{"c1", kNanosPerSec, 3, 60 * kNanosPerSec, "no host h9 here"}),
           to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10, 5}},
                          {{.flow = {3, 17}, .rate = {1, 2, 3}}},
-                         {{{"web", "it is not in the cluster file", true}}}})})
+                         {{{"web", "it is not in the cluster file", true}}},
+                         true,
+                         true,
+                         {4},
+                         {{3, "52:54:00:00:00:09"}}}),
+          to_text(Ask{{{3, "52:54:00:00:00:09"}}})})
         collect_keys(nlohmann::json::parse(text), keys);
-    CHECK(keys.size() == 32);
+    CHECK(keys.size() == 38);
     const std::string page = test::protocol_page();
     for (const std::string& key : keys) {
         INFO(key);
@@ -141,6 +199,9 @@ TEST_CASE("keys of later versions are ignored in extensions, and nowhere else") 
     CHECK(test::has_fault(bad(parse_hello(R"({"schema": 1, "host": "h1", "a": 1})")), "a", "unknown key"));
     CHECK(test::has_fault(bad(parse_hello(R"({"schema": 1, "host": "h1", "extensions": 1})")), "extensions",
                           "an object"));
+    CHECK(test::has_fault(
+        bad(parse_hello(R"({"schema": 1, "host": "h1", "extensions": {"unbilled": ["a b"]}})")),
+        "extensions.unbilled", "at most 1000 names"));
 }
 
 TEST_CASE("of a message of another protocol, the text for people is read, and its other keys are not") {
@@ -171,4 +232,21 @@ TEST_CASE("TABLES with a wrong id, kind or rate are refused") {
     CHECK(test::has_fault(faults, "endpoints[0].kind", "unknown word"));
     CHECK(test::has_fault(faults, "guarantees[0].destination", "needed"));
     CHECK(test::has_fault(faults, "guarantees[0].appliance", "out of range"));
+    const Faults ids =
+        bad(parse_tables(R"({"schema": 1, "changes": 1, "removed": [-1], "unknown": [{"mac": "x"}]})"));
+    CHECK(test::has_fault(ids, "changes", "true or false"));
+    CHECK(test::has_fault(ids, "removed", "no endpoint's id"));
+    CHECK(test::has_fault(ids, "unknown[0].source", "needed"));
+    CHECK(test::has_fault(ids, "unknown[0].mac", "not a MAC address"));
+}
+
+TEST_CASE("an ASK of more than 1,000 addresses, or of what is no address, is refused") {
+    Ask ask;
+    for (std::uint32_t i = 0; i < 1'001; ++i)
+        ask.addresses.push_back({i, "52:54:00:00:00:01"});
+    CHECK_FALSE(bad(parse_ask(to_text(ask))).empty());
+    ask.addresses.pop_back();
+    CHECK(good(parse_ask(to_text(ask))) == ask);
+    CHECK(test::has_fault(bad(parse_ask(R"({"schema": 1, "addresses": [{"source": 1}]})")),
+                          "addresses[0].mac", "needed"));
 }

@@ -357,6 +357,54 @@ TEST_CASE("a controller that restarts asks for HELLO, and sends the stored rates
     CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 300);
 }
 
+TEST_CASE("a host that comes late to a restarted controller has its flows' floors, not the stored rates") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 900);
+    world.restart();
+    for (std::uint32_t i = 0; i <= Sessions::kValidity; ++i)
+        world.controller->tick(world.now += kInterval, 1'000);
+    world.h1.rates.clear();
+    world.join(world.h1);
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 300);
+}
+
+TEST_CASE("the stored rates of a host that sends no demand end after three intervals") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    world.restart();
+    for (std::uint32_t i = 0; i <= Sessions::kValidity; ++i) {
+        world.join(world.h1);
+        CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 900);
+        world.controller->tick(world.now += kInterval, 1'000);
+        world.deliver();
+    }
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 300);
+}
+
+TEST_CASE("until a new session's first demand its host is allocated by those of the session before") {
+    TwoSwitches world;
+    world.join(world.h1);
+    world.join(world.h2);
+    world.h1.want("a1", "disk", {0, 900, 0});
+    world.pass_interval();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 900);
+    world.h1.rates.clear();
+    world.join(world.h1);
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 900);
+    world.h2.want("a2", "disk", {0, 900, 0});
+    world.now += kInterval;
+    world.give(world.h2, world.h2.send_demands());
+    world.controller->tick(world.now, 1'000);
+    world.deliver();
+    CHECK(world.h1.rate("a1", "disk", Part::kAppliance) == 500);
+    CHECK(world.h2.rate("a2", "disk", Part::kAppliance) == 500);
+}
+
 TEST_CASE("a switch that is silent for three intervals no longer counts, and returns with a HELLO") {
     TwoSwitches world;
     world.ask_for_the_disk();

@@ -22,7 +22,9 @@ struct FakeSwitch {
     std::vector<wire::FlowDemand> demands;  ///< ordered by flow
     // Received.
     std::optional<wire::Welcome> welcome;
-    wire::Tables tables;
+    wire::Tables tables;  ///< with all changes
+    unsigned tables_messages = 0;
+    std::vector<wire::PeerAddress> unknown;  ///< all that TABLES had
     std::map<wire::FlowKey, wire::FlowAllocation> rates;
     bool asked_hello = false;
     unsigned stale = 0;
@@ -64,6 +66,40 @@ struct FakeSwitch {
         return {wire::encode_header(header), std::move(body)};
     }
 
+    /// Asks whose addresses these are, in the words of "a1" -> "52:54:00:00:00:02".
+    Message send_ask(const std::vector<std::pair<std::uint32_t, std::string>>& addresses) {
+        wire::Ask ask;
+        for (const auto& [source, mac] : addresses)
+            ask.addresses.push_back({source, mac});
+        const std::string text = wire::to_text(ask);
+        wire::Header header = sequencer.next(wire::Type::kAsk, interval);
+        header.count = static_cast<std::uint32_t>(text.size());
+        return {wire::encode_header(header), {text.begin(), text.end()}};
+    }
+
+    void receive_tables(wire::Tables received) {
+        ++tables_messages;
+        unknown.insert(unknown.end(), received.unknown.begin(), received.unknown.end());
+        if (!received.changes) {
+            tables = std::move(received);
+            return;
+        }
+        for (const wire::Endpoint& end : received.endpoints) {
+            std::erase_if(tables.endpoints, [&](const auto& each) { return each.id == end.id; });
+            tables.endpoints.push_back(end);
+        }
+        for (const std::uint32_t id : received.removed)
+            std::erase_if(tables.endpoints, [id](const auto& each) { return each.id == id; });
+        tables.guarantees.insert(tables.guarantees.end(), received.guarantees.begin(),
+                                 received.guarantees.end());
+    }
+    [[nodiscard]] const wire::Endpoint* endpoint(const std::string& name) const {
+        for (const wire::Endpoint& end : tables.endpoints)
+            if (end.name == name)
+                return &end;
+        return nullptr;
+    }
+
     /// Receives the messages of its own route.
     void receive(const std::vector<Outgoing>& messages) {
         for (const Outgoing& message : messages)
@@ -96,7 +132,7 @@ struct FakeSwitch {
         if (header.has(wire::flags::kAskSnapshot))
             sender.send_snapshot();
         if (header.type == wire::Type::kTables)
-            tables = std::get<wire::Tables>(wire::parse_tables(text));
+            receive_tables(std::get<wire::Tables>(wire::parse_tables(text)));
         if (header.type == wire::Type::kAllocation) {
             std::vector<wire::FlowAllocation> records;
             wire::decode(message.body, records);

@@ -490,6 +490,24 @@ TEST_CASE(
     world.controller.reset();
 }
 
+TEST_CASE("the last periods of a vNIC that left its switch while no controller ran are billed", "[link]") {
+    LossyLines world;
+    world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.run(3 * kInterval);
+    world.controller.reset();
+    const std::uint64_t left = kUnixTime * kNanosPerSec;
+    world.h1.link->add_usage({"a1", {.began = left - kNanosPerSec, .ended = left, .delivered = 1'000}});
+    world.h1.link->set_hello({.host = "h1", .version = "t", .appliances = {{.name = "disk"}}});
+    world.restart();
+    world.run(6 * kInterval);
+    const auto sums = world.store.bill().reader().sum({});
+    REQUIRE(sums.size() == 1);
+    CHECK(sums[0].vnic == "a1");
+    CHECK(sums[0].periods == 1);
+    CHECK(world.h1.link->usage().waiting() == 0);
+    CHECK(world.h1.link->usage().unbilled().periods == 0);
+}
+
 TEST_CASE("the last periods of a vNIC that was removed from the cluster file are billed to its tenant",
           "[link]") {
     LossyLines world;

@@ -109,8 +109,10 @@ TEST_CASE("the promise on the bill is the controller's own, and a switch that st
 }
 
 TEST_CASE(
-    "periods of vNICs that the host never had, and with impossible amounts, are refused and acknowledged") {
+    "periods of vNICs that the host may not have, and with impossible amounts, are refused and "
+    "acknowledged") {
     Desk world;
+    world.config.tenants[0].vnics[1].host = "h2";
     wire::Usage other = world.period(-kDeskSecond);
     other.vnic = world.id("a2");
     wire::Usage unknown = other;
@@ -136,6 +138,23 @@ TEST_CASE("the last periods of a vNIC that has left its host are billed, and no 
     CHECK(world.send({world.period(9 * kDeskSecond)}, 9 * kDeskSecond) == Through(9 * kDeskSecond));
     CHECK(world.lines() == 4);
     CHECK(world.desk.counters().foreign == 1);
+}
+
+TEST_CASE(
+    "the last periods of a vNIC that left while no controller ran are billed, of a host that may have it") {
+    Desk world;
+    world.cluster.remove_vnic(world.id("a1"));
+    CHECK(world.send({world.period(0)}) == Through(0));
+    CHECK(world.lines() == 1);
+    CHECK(world.send({world.period(kDeskSecond)}, kDeskSecond, 1) == Through(kDeskSecond));
+    CHECK(world.lines() == 1);
+    CHECK(world.desk.counters().foreign == 1);
+    world.config.tenants[0].vnics[1].host = "h2";
+    wire::Usage pinned = world.period(2 * kDeskSecond);
+    pinned.vnic = world.id("a2");
+    CHECK(world.send({pinned}, 2 * kDeskSecond) == Through(2 * kDeskSecond));
+    CHECK(world.lines() == 1);
+    CHECK(world.desk.counters().foreign == 2);
 }
 
 TEST_CASE("a repeated and an overlapping period are acknowledged, and each instant is billed once") {

@@ -19,7 +19,7 @@ class CapacityChecker final : public Checker {
         sums_.assign(world.facts().resources().size(), 0);
         bool is_any_old = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host) {
-            if (is_solved_for(world, host))
+            if (is_solved_for(world, host) && !is_lost(world, host))
                 add_mirror(world, host);
             is_any_old |= has_old_rates(world, host);
         }
@@ -34,8 +34,13 @@ class CapacityChecker final : public Checker {
 
   private:
     void judge_silent(const World& world, Findings& out) {
-        const std::vector<double> mirror = sums_;
         bool is_any_silent = false;
+        for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
+            if (is_lost(world, host)) {
+                add_mirror(world, host);
+                is_any_silent = true;
+            }
+        const std::vector<double> mirror = sums_;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
             is_any_silent |= add_silent(world, host);
         if (is_any_silent)
@@ -57,8 +62,11 @@ class CapacityChecker final : public Checker {
         judge(world, "capacity.old", out);
     }
 
-    /// A flow at its floor counts nothing: others may use the rest until it asks for it.
+    /// A flow at its floor counts nothing, nor does a part without demand, which has the rate of its limits:
+    /// others may use the capacity until the flow asks for it.
     void add_mirror(const World& world, std::uint32_t host) {
+        const bool is_solved = is_solved_for(world, host);  // otherwise its demands are not known
+        const DemandEstimates& demands = world.solver().demands();
         for (const MirrorFlow& flow : mirror_flows(world, host)) {
             if (flow.vnic == kNone)
                 continue;
@@ -71,7 +79,9 @@ class CapacityChecker final : public Checker {
                     static_cast<std::uint64_t>(world.facts().floor_bytes(flow.vnic, flow.peer));
             for (const Step& step : world.facts().path_of(flow.route)) {
                 const std::uint64_t rate = flow.rate[step.part];
-                if (rate != wire::kNoStatement && rate > floor[step.part])
+                const bool has_demand = !is_solved || demands.demand(flow.key, step.part) > 0;
+                if (rate != wire::kNoStatement && has_demand &&
+                    static_cast<double>(rate) > kUnsent * static_cast<double>(floor[step.part]))
                     sums_[step.resource] += static_cast<double>(rate) - kLeast;
             }
         }

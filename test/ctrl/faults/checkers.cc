@@ -38,7 +38,7 @@ std::vector<MirrorFlow> mirror_flows(const World& world, std::uint32_t host) {
         const wire::Endpoint* const destination = mirror.endpoint(key.destination);
         if (source == nullptr || destination == nullptr)
             continue;
-        MirrorFlow flow{.vnic = vnic_of(plan, source->name), .rate = allocation.rate};
+        MirrorFlow flow{.vnic = vnic_of(plan, source->name), .key = key, .rate = allocation.rate};
         flow.local.vnic = source->name;
         flow.route.from = host;
         if (destination->kind == wire::Endpoint::Kind::kAppliance) {
@@ -63,6 +63,11 @@ bool is_active(const World& world, std::uint32_t host) {
 
 bool is_solved_for(const World& world, std::uint32_t host) {
     return is_active(world, host) && world.mirror(host).is_solved();
+}
+
+bool is_lost(const World& world, std::uint32_t host) {
+    constexpr std::uint32_t kSilence = 3;  // intervals without a message
+    return is_solved_for(world, host) && world.interval() - world.mirror(host).message_at() >= kSilence;
 }
 
 std::string text_of(double amount) {

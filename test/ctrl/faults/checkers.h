@@ -2,7 +2,7 @@
 // Threads: tests only.
 //
 // A checker judges a World by its plan and by the state that controller and switches show from outside; it is
-// in a file of its own, named after it. Each of its rules has a name, under which known_faults.h may list it.
+// in a file of its own, named after it. Each of its rules has a name, under which documented.h may list it.
 #pragma once
 
 #include <memory>
@@ -58,6 +58,7 @@ struct MirrorFlow {
     std::uint32_t appliance = kNone;
     std::uint32_t peer = kNone;
     Route route{};
+    wire::FlowKey key{};  ///< by the controller's ids
     LocalFlow local{};
     FlowTokens rate{};
 };
@@ -67,6 +68,9 @@ struct MirrorFlow {
 [[nodiscard]] bool is_active(const World& world, std::uint32_t host);
 /// The same, and they follow from demands of the host.
 [[nodiscard]] bool is_solved_for(const World& world, std::uint32_t host);
+/// The host was sent rates in this interval, and then the controller lost it: it has them, and the others
+/// were sent rates beside its guarantees.
+[[nodiscard]] bool is_lost(const World& world, std::uint32_t host);
 
 [[nodiscard]] std::string text_of(double amount);
 

@@ -92,6 +92,9 @@ void Host::set_hello() {
         .host = name_, .version = "seeds", .uplink_bps = plan_.config.hosts[number_].uplink_bps};
     hello.capabilities = {std::string(wire::capability::kPairFloors),
                           std::string(wire::capability::kRefusals)};
+    constexpr std::uint32_t kOlder = 3;  // each third switch is of a version without TABLES by need
+    if (number_ % kOlder != kOlder - 1)
+        hello.capabilities.emplace_back(wire::capability::kTablesByNeed);
     for (const std::uint32_t v : vnics_)
         hello.vnics.push_back({.name = plan_.vnics[v].name,
                                .tenant = plan_.config.tenants[plan_.vnics[v].tenant].name,
@@ -128,15 +131,18 @@ void Host::send(HostFlow& flow, double seconds) const {
 
 void Host::sample(Nanos now) {
     samples_.clear();
+    destinations_.clear();
     for (const HostFlow& flow : flows_) {
         if (!has(flow.planned->vnic))
             continue;
+        const bool is_peer = flow.planned->peer != kNone;
+        if (is_peer && !rates_.contains(flow.local)) {  // not counted apart from other traffic yet
+            if (flow.asks > 0)
+                destinations_.push_back({flow.local.vnic, flow.local.peer});
+            continue;
+        }
         FlowSample& sample = samples_.emplace_back(FlowSample{.flow = flow.local});
-        if (flow.planned->peer != kNone) {
-            if (!rates_.contains(flow.local)) {  // not counted apart from other traffic yet
-                samples_.pop_back();
-                continue;
-            }
+        if (is_peer) {
             sample.used = {whole(flow.sent), 0, 0};
             sample.queued = {whole(flow.waiting), 0, 0};
             continue;
@@ -150,6 +156,8 @@ void Host::sample(Nanos now) {
         sample.responses = whole(flow.answered);
     }
     session_->add_samples(samples_, now);
+    if (session_->wants_destinations())
+        session_->add_destinations(destinations_, now);
 }
 
 /// Ends the billing period when the switch's own clock passes a whole second.

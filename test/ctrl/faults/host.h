@@ -87,7 +87,8 @@ class Host {
     std::uint64_t period_began_ = 0;  // Unix nanoseconds; 0 = none has
     bool is_time_right_ = true;
     bool is_certain_ = true;
-    std::vector<FlowSample> samples_;  // working memory
+    std::vector<FlowSample> samples_;
+    std::vector<PeerPair> destinations_;  // working memory
 };
 
 }  // namespace weir::faults

@@ -2,8 +2,9 @@
 //
 // The controller's rates are summed over all hosts, as it sent them: while a line loses messages, two hosts
 // may have rates of different solves for some intervals, and the sum of these is no promise of the
-// controller. At a switch, every single rate and all guarantees hold in any state, and the sums when all has
-// settled.
+// controller. At a switch, every single rate and all guarantees hold in any state, and when all has settled
+// the sums over flows that have a demand: one without a demand has its guarantee for the moment at which it
+// begins, and others may use that until then.
 #include <map>
 #include <optional>
 
@@ -66,20 +67,14 @@ class LimitChecker final : public Checker {
         for (const Host& host : world.hosts())
             if (host.is_running())
                 for (const HostFlow& flow : host.flows())
-                    if (const auto rate = host.rates().find(flow.local); rate != host.rates().end())
+                    if (const auto rate = host.rates().find(flow.local);
+                        flow.asks > 0 && rate != host.rates().end())
                         believed.add(world.plan(), flow.planned->vnic, flow.planned->appliance,
                                      flow.planned->peer, rate->second);
         judge(world, believed, "limit.switch", "limit.switch", "in force", out);
     }
 
   private:
-    /// The host was sent rates in this interval, and then the controller lost it: it has them, and the others
-    /// were sent rates beside its guarantees.
-    static bool is_lost(const World& world, std::uint32_t host) {
-        constexpr std::uint32_t kSilence = 3;  // intervals without a message
-        return is_solved_for(world, host) && world.interval() - world.mirror(host).message_at() >= kSilence;
-    }
-
     static void add_rates(const World& world, std::uint32_t host, LimitSums& sums) {
         for (const MirrorFlow& flow : mirror_flows(world, host))
             if (flow.vnic != kNone)
@@ -118,9 +113,9 @@ class LimitChecker final : public Checker {
     static void add_guarantees(const World& world, std::uint32_t host, LimitSums& sums) {
         const Mirror& mirror = world.mirror(host);
         const Plan& plan = world.plan();
-        for (const wire::FlowAllocation& guarantee : mirror.tables().guarantees) {
-            const wire::Endpoint* const source = mirror.endpoint(guarantee.flow.source);
-            const wire::Endpoint* const destination = mirror.endpoint(guarantee.flow.destination);
+        for (const auto& [flow, guarantee] : mirror.guarantees()) {
+            const wire::Endpoint* const source = mirror.endpoint(flow.source);
+            const wire::Endpoint* const destination = mirror.endpoint(flow.destination);
             if (source == nullptr || destination == nullptr)
                 continue;
             for (std::uint32_t v = 0; v < plan.vnics.size(); ++v)

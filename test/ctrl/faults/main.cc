@@ -54,7 +54,7 @@ void print_records(const weir::faults::LineMessage& message) {
 
 void print(const char* direction, const weir::faults::LineMessage& message) {
     constexpr std::array kTypes{"?",          "HELLO",     "WELCOME", "TABLES", "DEMAND",
-                                "ALLOCATION", "HEARTBEAT", "USAGE",   "BILLED"};
+                                "ALLOCATION", "HEARTBEAT", "USAGE",   "BILLED", "ASK"};
     wire::Header header;
     if (wire::decode_header(message.header, message.body.size(), header) != wire::Malformed::kNo) {
         std::printf("%s malformed\n", direction);
@@ -68,7 +68,8 @@ void print(const char* direction, const weir::faults::LineMessage& message) {
         print_records<wire::FlowDemand>(message);
     if (header.type == wire::Type::kAllocation)
         print_records<wire::FlowAllocation>(message);
-    if (header.type == wire::Type::kHello || header.type == wire::Type::kTables)
+    if (header.type == wire::Type::kHello || header.type == wire::Type::kTables ||
+        header.type == wire::Type::kAsk)
         std::printf("    %.*s\n", static_cast<int>(message.body.size()),
                     reinterpret_cast<const char*>(message.body.data()));
     if (header.type == wire::Type::kBilled)
@@ -144,7 +145,7 @@ int main(int count, char** words) {
         for (const auto& [rule, broken] : verdict.broken)
             if (seeds_of[rule]++ < 3 || options.is_one)
                 std::printf("%s%s, seed %u, interval %u: %s\n", rule.c_str(),
-                            weir::faults::is_known(rule) ? " (known)" : "", seed, broken.interval,
+                            weir::faults::is_documented(rule) ? " (documented)" : "", seed, broken.interval,
                             broken.text.c_str());
         if (options.is_one)
             std::fputs(verdict.plan.c_str(), stdout);

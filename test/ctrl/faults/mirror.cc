@@ -19,16 +19,19 @@ void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t
     const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
     if (header.type == Type::kWelcome) {
         auto welcome = wire::parse_welcome(text);
+        if (!std::get<wire::Welcome>(welcome).refused.empty())
+            return;
         const bool is_other = header.epoch != epoch_ || header.session != session_;
         // A session that was silent begins again under its old number, with the first message's sequence.
-        if (std::get<wire::Welcome>(welcome).refused.empty() && (is_other || header.sequence == 1)) {
-            epoch_ = header.epoch;
-            session_ = header.session;
-            is_solved_ = false;
-            rates_.clear();
+        if (is_other || header.sequence == 1) {
             constexpr std::uint32_t kSilence = 4;  // intervals: three without a message, and one to notice
             was_silent_ = interval - message_at_ > kSilence;
+            is_solved_ = is_solved_ && !was_silent_ && header.epoch == epoch_;
+            epoch_ = header.epoch;
+            session_ = header.session;
+            rates_.clear();
         }
+        message_at_ = interval;
         return;
     }
     if (header.epoch != epoch_ || header.session != session_)
@@ -37,10 +40,7 @@ void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t
         auto parsed = wire::parse_tables(text);
         if (std::holds_alternative<Faults>(parsed))
             throw std::logic_error("TABLES: " + std::get<Faults>(parsed).front().to_line());
-        tables_ = std::move(std::get<wire::Tables>(parsed));
-        places_.clear();
-        for (std::size_t i = 0; i < tables_.endpoints.size(); ++i)
-            places_[tables_.endpoints[i].id] = i;
+        apply(std::get<wire::Tables>(parsed));
     }
     if (header.type == Type::kAllocation) {
         std::vector<wire::FlowAllocation> records;
@@ -58,9 +58,23 @@ void Mirror::on_received(const wire::Header& header, std::uint32_t interval) {
     is_solved_ = is_solved_ || header.type == Type::kDemand;
 }
 
+/// A whole table replaces all; its later parts, and changes, add to it.
+void Mirror::apply(const wire::Tables& tables) {
+    if (!tables.changes) {
+        endpoints_.clear();
+        guarantees_.clear();
+    }
+    for (const wire::Endpoint& end : tables.endpoints)
+        endpoints_[end.id] = end;
+    for (const wire::FlowAllocation& guarantee : tables.guarantees)
+        guarantees_[guarantee.flow] = guarantee;
+    for (const std::uint32_t id : tables.removed)
+        endpoints_.erase(id);
+}
+
 const wire::Endpoint* Mirror::endpoint(std::uint32_t id) const {
-    const auto found = places_.find(id);
-    return found == places_.end() ? nullptr : &tables_.endpoints[found->second];
+    const auto found = endpoints_.find(id);
+    return found == endpoints_.end() ? nullptr : &found->second;
 }
 
 }  // namespace weir::faults

@@ -22,7 +22,9 @@ class Mirror {
     void forget() { *this = {}; }
 
     [[nodiscard]] const std::map<wire::FlowKey, wire::FlowAllocation>& rates() const { return rates_; }
-    [[nodiscard]] const wire::Tables& tables() const { return tables_; }
+    [[nodiscard]] const std::map<wire::FlowKey, wire::FlowAllocation>& guarantees() const {
+        return guarantees_;
+    }
     /// The controller has a DEMAND of this session: its rates are solved, not kept from before.
     [[nodiscard]] bool is_solved() const { return is_solved_; }
     [[nodiscard]] std::uint32_t rates_at() const { return rates_at_; }  ///< interval of the last ALLOCATION
@@ -32,14 +34,16 @@ class Mirror {
     [[nodiscard]] const wire::Endpoint* endpoint(std::uint32_t id) const;
 
   private:
+    void apply(const wire::Tables& tables);
+
     std::uint64_t epoch_ = 0;
     std::uint32_t session_ = 0;
     std::uint32_t rates_at_ = 0;
     std::uint32_t message_at_ = 0;
     bool is_solved_ = false;
     bool was_silent_ = false;
-    wire::Tables tables_;
-    std::map<std::uint32_t, std::size_t> places_;  // in tables_.endpoints, by id
+    std::map<std::uint32_t, wire::Endpoint> endpoints_;  // by id
+    std::map<wire::FlowKey, wire::FlowAllocation> guarantees_;
     std::map<wire::FlowKey, wire::FlowAllocation> rates_;
 };
 

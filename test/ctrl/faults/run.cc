@@ -4,18 +4,18 @@
 #include <algorithm>
 
 #include "test/ctrl/faults/checkers.h"
-#include "test/ctrl/faults/known_faults.h"
+#include "test/ctrl/faults/documented.h"
 
 namespace weir::faults {
 
-bool is_known(const std::string& rule) {
-    return std::ranges::find(kKnownFaults, rule, &KnownFault::rule) != kKnownFaults.end();
+bool is_documented(const std::string& rule) {
+    return std::ranges::find(kDocumented, rule, &Documented::rule) != kDocumented.end();
 }
 
 std::string Verdict::faults() const {
     std::string out;
     for (const auto& [rule, first] : broken)
-        if (!is_known(rule))
+        if (!is_documented(rule))
             out += "interval " + std::to_string(first.interval) + ": " + rule + ": " + first.text + " (" +
                    std::to_string(first.times) + " times)\n";
     return out;

@@ -21,7 +21,7 @@ struct Verdict {
     std::map<std::string, Broken> broken;  ///< by rule
     std::string plan;                      ///< the course of events, for a failure's report
 
-    /// One line for each broken rule that known_faults.h does not list; empty: there is none.
+    /// One line for each broken rule that documented.h does not list; empty: there is none.
     [[nodiscard]] std::string faults() const;
 };
 
@@ -30,6 +30,6 @@ inline constexpr std::uint32_t kIntervals = 200;
 
 [[nodiscard]] Verdict run_seed(std::uint32_t seed, std::uint32_t intervals = kIntervals,
                                Tampering tampering = {});
-[[nodiscard]] bool is_known(const std::string& rule);
+[[nodiscard]] bool is_documented(const std::string& rule);
 
 }  // namespace weir::faults

@@ -46,6 +46,8 @@ class World {
     [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
     [[nodiscard]] const Mirror& mirror(std::uint32_t host) const { return mirror_[host]; }
     [[nodiscard]] const Controller* controller() const { return controller_.get(); }
+    /// Of the controller, with the demands of its last rates.
+    [[nodiscard]] const IntervalSolver& solver() const { return *solver_; }
     /// nullptr while there is no controller.
     [[nodiscard]] Store* store() { return store_ ? &*store_ : nullptr; }
     /// Why the controller ended by itself in this interval; empty: it did not.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <deque>
+#include <set>
 #include <vector>
 
 #include "test/support/amounts.h"
@@ -21,6 +22,7 @@ constexpr VnicId kVnics = 2;
 constexpr std::uint32_t kDestinations = 8;
 constexpr std::uint64_t kA = 0xA;
 constexpr std::uint64_t kB = 0xB;
+constexpr std::uint64_t kC = 0xC;
 
 struct Packet {
     VnicId vnic;
@@ -274,4 +276,25 @@ TEST_CASE("limiters below 1 Gbit/s get no super-frames") {
     REQUIRE(host.feedback(0, kA, limits::kSuperFrameRateMin - 1) == Change::kChanged);
     CHECK_FALSE(host.egress.takes_super_frames(0, kA));
     CHECK(host.egress.takes_super_frames(1, kA));
+}
+
+TEST_CASE("destinations are noted until the controller allocates a rate to them") {
+    Host host(10 * kGbit);
+    const auto noted = [&] {
+        for (const std::uint64_t address : {kA, kC})
+            (void)host.send(0, address, 100);
+        DestinationSample::Taken taken;
+        host.egress.take_destinations(taken);
+        std::set<std::uint64_t> addresses;
+        for (std::size_t i = 0; i < taken.count; ++i)
+            addresses.insert(taken.seen[i].address);
+        return addresses;
+    };
+    CHECK(noted() == std::set<std::uint64_t>{kA, kC});
+    REQUIRE(host.feedback(0, kA, kGbit) == Change::kOpened);
+    CHECK(noted() == std::set<std::uint64_t>{kA, kC});
+    REQUIRE(host.allocate(0, kA, UINT64_MAX) == Change::kChanged);
+    CHECK(noted() == std::set<std::uint64_t>{kC});
+    REQUIRE(host.allocate(0, kA, std::nullopt) == Change::kChanged);
+    CHECK(noted() == std::set<std::uint64_t>{kA, kC});
 }

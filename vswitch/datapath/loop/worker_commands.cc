@@ -40,6 +40,9 @@ bool Worker::run_commands(Nanos now) {
             for (PeerReading& peer : wanted.peers)
                 stages_.uplink->read_peer(wanted.vnic, peer);
         },
+        [&](const command::TakeDestinations& wanted) {
+            stages_.uplink->egress().take_destinations(*wanted.taken);
+        },
         [&](const command::SendFrame& send) { stages_.uplink->send_control(send.frame, now); },
         [&](const command::ReceiveSession& from) {
             stages_.tunnels->receive_with(from.tunnel, from.session);

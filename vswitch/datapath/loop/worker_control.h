@@ -21,6 +21,7 @@
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/mac_table.h"
 #include "vswitch/datapath/vnic/vnic_path.h"
+#include "vswitch/qos/feedback/destination_sample.h"
 
 namespace weir {
 
@@ -62,6 +63,10 @@ struct ReadPeers {
     VnicId vnic;
     std::span<PeerReading> peers;
 };
+/// Some addresses over the wire without an allocation that vNICs of the worker sent to.
+struct TakeDestinations {
+    DestinationSample::Taken* taken;
+};
 /// A frame of the switch's own to the wire; consumed.
 struct SendFrame {
     rte_mbuf* frame;
@@ -82,7 +87,8 @@ struct SendSession {
 using WorkerCommand =
     std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::UpdateMac,
                  command::ReadVnic, command::ReadWorker, command::ReadRequests, command::AllocatePeers,
-                 command::ReadPeers, command::SendFrame, command::ReceiveSession, command::SendSession>;
+                 command::ReadPeers, command::TakeDestinations, command::SendFrame, command::ReceiveSession,
+                 command::SendSession>;
 
 class WorkerControl {
   public:

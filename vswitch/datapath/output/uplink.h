@@ -145,6 +145,7 @@ class Uplink {
     TunnelPath* tunnels_;
     CycleBill* bill_;
     std::uint64_t pending_bytes_ = 0;
+    unsigned turn_ = 0;  ///< which frame of a run is noted
 };
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/loop/switch_harness.h"
@@ -292,6 +293,35 @@ TEST_CASE("what the controller allocates a rate to is counted and held to its ra
     taken = run(host, nic, 100'000'000, offer);
     CHECK(static_cast<double>(taken.bytes.at(kFar)) * 80 > 400e6);
     CHECK(balanced(host.stats(vm1).from_vm));
+}
+
+TEST_CASE("addresses over the wire without an allocation are sampled, with feedback and without") {
+    const bool is_limited = GENERATE(false, true);
+    RingNic nic(1, 4096);
+    SwitchHarness host(with_feedback(), &nic);
+    const VnicId vm1 = host.add(vm(1));
+    if (is_limited)
+        arrive(nic, feedback(1, kFar, 100'000'000, 1));
+    const auto offer = [&] {
+        for (const std::uint64_t to : {kFar, mac(0x98)})
+            host.port(vm1).offered.push_back(to_mbuf(buffer_pool(), datagram(to, mac(1), 300)));
+    };
+    const auto sampled = [&] {
+        run(host, nic, 5'000'000, offer);
+        DestinationSample::Taken taken;
+        host.post(0, command::TakeDestinations{&taken});
+        std::set<std::uint64_t> addresses;
+        for (std::size_t i = 0; i < taken.count; ++i) {
+            CHECK(taken.seen[i].vnic == vm1);
+            addresses.insert(taken.seen[i].address);
+        }
+        return addresses;
+    };
+    CHECK(sampled() == std::set<std::uint64_t>{kFar, mac(0x98)});
+    const std::vector<PeerAllocation> allocations{{kFar, UINT64_MAX}};
+    host.post(0, command::AllocatePeers{vm1, allocations});
+    (void)sampled();
+    CHECK(sampled() == std::set<std::uint64_t>{mac(0x98)});
 }
 
 TEST_CASE(

@@ -1,0 +1,156 @@
+// controller_tables.cc - Controller: TABLES by need and in changes, and whole ones for switches of an older
+// version.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "ctrl/daemon/controller.h"
+
+namespace weir {
+namespace {
+
+/// Addresses of one switch that are answered in one interval.
+constexpr std::uint32_t kAskedMax = 2 * wire::kAskAddressesMax;
+/// Of a message for a switch without wire::capability::kTablesByNeed: so many of the longest stay below 4 MiB
+/// and 200,000 JSON values, beyond which it would refuse the message.
+constexpr std::size_t kWholeEndpointsMax = 16'000;
+constexpr std::size_t kWholeGuaranteesMax = 5'000;
+/// More than a switch has vNICs.
+constexpr std::size_t kRefusalsMax = 4'096;
+
+/// Removes the entries beyond those that a switch of an older version accepts; its own vNICs and the
+/// appliances stay longest.
+/// @return endpoints that were removed
+std::uint64_t cut(wire::Tables& tables, const std::string& host) {
+    if (tables.guarantees.size() > kWholeGuaranteesMax)
+        tables.guarantees.resize(kWholeGuaranteesMax);
+    if (tables.endpoints.size() <= kWholeEndpointsMax)
+        return 0;
+    std::ranges::stable_partition(tables.endpoints, [&](const wire::Endpoint& end) {
+        return end.kind == wire::Endpoint::Kind::kAppliance || end.host == host;
+    });
+    const std::size_t left_out = tables.endpoints.size() - kWholeEndpointsMax;
+    tables.endpoints.resize(kWholeEndpointsMax);
+    return left_out;
+}
+
+}  // namespace
+
+void Controller::note_capabilities(Session& session, const wire::Hello& hello) {
+    session.capabilities = hello.capabilities;
+    session.tables_by_need = wire::has(hello.capabilities, wire::capability::kTablesByNeed);
+    std::set<std::string_view> tracked;
+    for (const wire::HelloAppliance& appliance : hello.appliances)
+        tracked.insert(appliance.name);
+    session.appliances.clear();
+    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
+        if (tracked.contains(config_.appliances[i].name))
+            session.appliances.push_back(cluster_.appliance_id(i));
+    std::ranges::sort(session.appliances);
+}
+
+void Controller::note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex now) {
+    changed_tenants_.insert(vnic.tenant);
+    refusals_may_end_ = true;
+    views_.on_moved(vnic.id, before, now);
+}
+
+void Controller::on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now) {
+    auto parsed = wire::parse_ask({reinterpret_cast<const char*>(body.data()), body.size()});
+    const auto* ask = std::get_if<wire::Ask>(&parsed);
+    if (ask == nullptr || !session.tables_by_need) {
+        ++counters_.bad_json;
+        return;
+    }
+    const std::size_t count = std::min<std::size_t>(ask->addresses.size(), kAskedMax - session.asked);
+    counters_.asked_late += ask->addresses.size() - count;
+    if (count == 0)
+        return;
+    session.asked += static_cast<std::uint32_t>(count);
+    wire::Tables tables = views_.answer(session.host, std::span(ask->addresses).first(count), now);
+    counters_.asked += count;
+    counters_.asked_unknown += tables.unknown.size();
+    send_tables(session, std::move(tables));
+}
+
+void Controller::send_tables(Session& session, wire::Tables tables) {
+    for (const wire::Tables& part : wire::split(std::move(tables))) {
+        const std::string text = wire::to_text(part);
+        ++counters_.tables;
+        counters_.tables_bytes += text.size();
+        send_json(session, wire::Type::kTables, text);
+    }
+}
+
+/// The refusals that a whole table states to the session's switch.
+void Controller::add_refusals(const Session& session, wire::Tables& tables) const {
+    add_billed_vnics(session, tables);
+    if (!wire::has(session.capabilities, wire::capability::kRefusals))
+        return;
+    std::vector<wire::RefusedVnic>& refused = tables.refused_vnics.emplace();
+    for (const Refusal& refusal : session.refused_vnics)
+        if (refused.size() < kRefusalsMax)
+            refused.push_back(
+                {refusal.vnic.name, refusal.why, cluster_.find_vnic(refusal.vnic.name) == nullptr});
+}
+
+/// The whole table.
+void Controller::send_tables(Session& session) {
+    session.tables_due = false;
+    session.endpoints_left_out = 0;
+    if (session.tables_by_need) {
+        wire::Tables tables = views_.whole(session.host, session.appliances);
+        add_refusals(session, tables);
+        return send_tables(session, std::move(tables));
+    }
+    const std::string& host = config_.hosts[session.host].name;
+    wire::Tables tables =
+        cluster_.tables_of(session.host, wire::has(session.capabilities, wire::capability::kPairFloors));
+    session.endpoints_left_out = cut(tables, host);
+    add_refusals(session, tables);
+    if (session.endpoints_left_out != 0 &&
+        audit("tables", "the switch of host " + host + " has no capability " +
+                            std::string(wire::capability::kTablesByNeed) + " and takes " +
+                            std::to_string(kWholeEndpointsMax) +
+                            " endpoints at most: its vNICs have no rates to some peers; upgrade weir-switch"))
+        spdlog::warn("host {}: {} endpoints were left out of its TABLES; upgrade its weir-switch", host,
+                     session.endpoints_left_out);
+    const std::string text = wire::to_text(tables);
+    ++counters_.tables;
+    counters_.tables_bytes += text.size();
+    send_json(session, wire::Type::kTables, text);
+}
+
+void Controller::send_changed_tables(Nanos now) {
+    views_.remove_idle(demands_.flows(), now);
+    TableViews::Updates updates = views_.take_updates();
+    for (Session* session : sessions_.active()) {
+        session->asked = 0;
+        if (!session->tables_by_need)
+            continue;
+        if (session->tables_due || updates.whole.contains(session->host))
+            send_tables(*session);
+        else if (const auto at = updates.changes.find(session->host); at != updates.changes.end())
+            send_tables(*session, std::move(at->second));
+    }
+    send_whole_tables_of_changed_tenants();
+}
+
+/// Sends TABLES to every switch without wire::capability::kTablesByNeed that has a vNIC of a tenant whose
+/// vNICs changed, or a refusal that did.
+void Controller::send_whole_tables_of_changed_tenants() {
+    const auto has_changed = [this](const Session& session) {
+        return !changed_tenants_.empty() &&
+               std::ranges::any_of(cluster_.vnics_of(session.host), [this](auto id) {
+                   return changed_tenants_.contains(cluster_.find_end(id)->tenant);
+               });
+    };
+    for (Session* session : sessions_.active())
+        if (!session->tables_by_need && (session->tables_due || has_changed(*session)))
+            send_tables(*session);
+    changed_tenants_.clear();
+}
+
+}  // namespace weir

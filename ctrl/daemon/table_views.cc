@@ -1,0 +1,137 @@
+// table_views.cc - answers to addresses, views of hosts, and their changes.
+#include "ctrl/daemon/table_views.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace weir {
+
+void TableViews::on_moved(std::uint32_t vnic, HostIndex before, HostIndex now) {
+    moved_.insert(vnic);
+    for (const HostIndex host : {before, now})
+        if (host != kNowhere)
+            own_changed_.insert(host);
+}
+
+std::set<TenantIndex> TableViews::tenants_on(HostIndex host) const {
+    std::set<TenantIndex> tenants;
+    for (const std::uint32_t id : cluster_.vnics_of(host))
+        tenants.insert(cluster_.find_end(id)->tenant);
+    return tenants;
+}
+
+wire::Endpoint TableViews::endpoint(std::uint32_t id) const {
+    return cluster_.endpoint_of(*cluster_.find_end(id), true);
+}
+
+/// @return false: the view is full
+bool TableViews::see(HostIndex host, std::uint32_t peer, Nanos now) {
+    auto& peers = peers_[host];
+    if (peers.size() >= kPeersMax && !peers.contains(peer))
+        return false;
+    peers[peer] = now;
+    seen_by_[peer].insert(host);
+    return true;
+}
+
+void TableViews::forget(HostIndex host, std::uint32_t peer) {
+    peers_[host].erase(peer);
+    const auto at = seen_by_.find(peer);
+    at->second.erase(host);
+    if (at->second.empty())
+        seen_by_.erase(at);
+}
+
+/// Peers of a tenant that has no vNIC on the host any more are not the host's business.
+void TableViews::forget_foreign(HostIndex host) {
+    const std::set<TenantIndex> tenants = tenants_on(host);
+    std::vector<std::uint32_t> foreign;
+    for (const auto& [peer, used] : peers_[host])
+        if (!tenants.contains(cluster_.find_end(peer)->tenant))
+            foreign.push_back(peer);
+    for (const std::uint32_t peer : foreign)
+        forget(host, peer);
+}
+
+wire::Tables TableViews::whole(HostIndex host, std::span<const std::uint32_t> appliances) {
+    forget_foreign(host);
+    own_changed_.erase(host);
+    removed_.erase(host);
+    const auto is_tracked = [&](std::uint32_t id) { return std::ranges::binary_search(appliances, id); };
+    const std::set<std::uint32_t>& own = cluster_.vnics_of(host);
+    std::set<std::uint32_t> ends(own.begin(), own.end());
+    for (const TenantIndex tenant : tenants_on(host))
+        std::ranges::copy_if(cluster_.appliances_of(tenant), std::inserter(ends, ends.end()), is_tracked);
+    for (const auto& [peer, used] : peers_[host])
+        ends.insert(peer);
+    wire::Tables tables;
+    for (const std::uint32_t id : ends)
+        tables.endpoints.push_back(endpoint(id));
+    for (const std::uint32_t vnic : own)
+        for (const std::uint32_t appliance : cluster_.appliances_of(cluster_.find_end(vnic)->tenant))
+            if (is_tracked(appliance))
+                tables.guarantees.push_back(cluster_.guarantee_of({vnic, appliance}));
+    return tables;
+}
+
+wire::Tables TableViews::answer(HostIndex host, std::span<const wire::PeerAddress> asked, Nanos now) {
+    wire::Tables tables{.changes = true};
+    std::set<std::uint32_t> found;
+    for (const wire::PeerAddress& address : asked) {
+        const ClusterEnd* source = cluster_.find_end(address.source);
+        const bool is_own = source != nullptr && !source->is_appliance && source->host == host;
+        const ClusterEnd* peer =
+            is_own ? cluster_.find_peer(source->tenant, address.mac, source->vlan) : nullptr;
+        if (peer == nullptr || peer->host == host || !see(host, peer->id, now))
+            tables.unknown.push_back(address);
+        else if (found.insert(peer->id).second)
+            tables.endpoints.push_back(endpoint(peer->id));
+    }
+    return tables;
+}
+
+void TableViews::remove_idle(const FlowDemands& flows, Nanos now) {
+    if (now < look_at_)
+        return;
+    look_at_ = now + kLookPeriod;
+    for (const auto& [flow, demand] : flows) {
+        const HostIndex host = cluster_.find_end(flow.source)->host;
+        if (host == kNowhere)
+            continue;
+        if (const auto used = peers_[host].find(flow.destination); used != peers_[host].end())
+            used->second = now;
+    }
+    for (HostIndex host = 0; host < peers_.size(); ++host) {
+        std::vector<std::uint32_t> idle;
+        for (const auto& [peer, used] : peers_[host])
+            if (now - used > kIdle)
+                idle.push_back(peer);
+        std::ranges::sort(idle);
+        for (const std::uint32_t peer : idle)
+            forget(host, peer);
+        if (!idle.empty())
+            std::ranges::copy(idle, std::back_inserter(removed_[host]));
+    }
+}
+
+TableViews::Updates TableViews::take_updates() {
+    Updates updates{.whole = std::exchange(own_changed_, {}), .changes = {}};
+    for (const std::uint32_t id : std::exchange(moved_, {})) {
+        const auto seen = seen_by_.find(id);
+        if (seen == seen_by_.end())
+            continue;
+        const wire::Endpoint moved = endpoint(id);
+        for (const HostIndex host : seen->second)
+            updates.changes[host].endpoints.push_back(moved);
+    }
+    for (auto& [host, ids] : std::exchange(removed_, {}))
+        updates.changes[host].removed = std::move(ids);
+    for (const HostIndex host : updates.whole)
+        updates.changes.erase(host);
+    for (auto& [host, tables] : updates.changes)
+        tables.changes = true;
+    return updates;
+}
+
+}  // namespace weir

@@ -1,0 +1,72 @@
+// table_views.h - the part of the cluster that each switch needs: its own vNICs, their appliances, and the
+// peers that its vNICs send to.
+// Source: docs/protocol.md. Units: Nanos of any clock that only rises. Threads: one owner.
+//
+// A switch asks for the addresses that its vNICs send to. It is answered with vNICs of the same tenant alone,
+// and is informed of these from then on: when one moves, the switches that see it get a message, and the
+// others none. A peer that no vNIC of the host had a flow to for ten minutes is removed from the view.
+//
+// Example: a tenant has 5,000 vNICs on 2,000 hosts, and 3 of these hosts send to vNIC a7. When a7 moves, its
+// old and its new host get their own vNICs anew, the 3 hosts one endpoint each, and 1,995 nothing.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/wire/messages.h"
+#include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/demand_table.h"
+
+namespace weir {
+
+class TableViews {
+  public:
+    /// Time without a flow to it after which a peer leaves the view, and time between two looks.
+    static constexpr Nanos kIdle = 600 * kNanosPerSec;
+    static constexpr Nanos kLookPeriod = 60 * kNanosPerSec;
+    /// Peers of one host: twice the flows to peers that a switch tracks.
+    static constexpr std::size_t kPeersMax = 8'192;
+
+    /// @param cluster outlives this
+    explicit TableViews(const Cluster& cluster) : cluster_(cluster), peers_(cluster.config().hosts.size()) {}
+
+    /// The vNIC has left `before` for `now`, or changed its address. Called after the cluster was changed.
+    void on_moved(std::uint32_t vnic, HostIndex before, HostIndex now);
+    /// The whole view. The host counts as informed of its own vNICs.
+    /// @param appliances ids of those that the switch tracks, ordered
+    [[nodiscard]] wire::Tables whole(HostIndex host, std::span<const std::uint32_t> appliances);
+    /// Peers by address, which come into the view. All that are not vNICs of the asking vNIC's tenant, on
+    /// another host, are `unknown`.
+    [[nodiscard]] wire::Tables answer(HostIndex host, std::span<const wire::PeerAddress> asked, Nanos now);
+    /// Removes idle peers from all views, once in kLookPeriod. @param flows of all hosts
+    void remove_idle(const FlowDemands& flows, Nanos now);
+
+    struct Updates {
+        std::set<HostIndex> whole;                  ///< hosts whose own vNICs are others now
+        std::map<HostIndex, wire::Tables> changes;  ///< of the other hosts
+    };
+    /// Changes since the last call.
+    [[nodiscard]] Updates take_updates();
+    [[nodiscard]] std::size_t peers_of(HostIndex host) const { return peers_[host].size(); }
+
+  private:
+    [[nodiscard]] std::set<TenantIndex> tenants_on(HostIndex host) const;
+    [[nodiscard]] wire::Endpoint endpoint(std::uint32_t id) const;
+    bool see(HostIndex host, std::uint32_t peer, Nanos now);
+    void forget(HostIndex host, std::uint32_t peer);
+    void forget_foreign(HostIndex host);
+
+    const Cluster& cluster_;
+    std::vector<std::unordered_map<std::uint32_t, Nanos>> peers_;     // by host, id: when used last
+    std::unordered_map<std::uint32_t, std::set<HostIndex>> seen_by_;  // hosts by peer
+    std::set<std::uint32_t> moved_;                                   // since the last take_updates()
+    std::set<HostIndex> own_changed_;                                 // likewise
+    std::map<HostIndex, std::vector<std::uint32_t>> removed_;         // likewise
+    Nanos look_at_ = 0;
+};
+
+}  // namespace weir
