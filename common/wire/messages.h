@@ -144,7 +144,7 @@ inline constexpr std::size_t kTablesEntriesMax = 10'000;
 /// The table in messages of at most kTablesEntriesMax entries each; the first one has the refused vNICs.
 [[nodiscard]] std::vector<Tables> split(Tables tables);
 
-/// From a switch with kTablesByNeed: whose are these addresses?
+/// From a switch with kTablesByNeed: it wants to know the endpoints that have these addresses.
 struct Ask {
     std::vector<PeerAddress> addresses{};
     bool operator==(const Ask&) const = default;

@@ -4,9 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ctrl/daemon/controller.h"
-#include "test/ctrl/daemon/fake_switch.h"
-#include "test/ctrl/daemon/max_min_solver.h"
+#include "test/ctrl/daemon/controller_world.h"
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -37,27 +35,13 @@ FakeSwitch by_need(const std::string& host, const std::vector<std::string>& vnic
     return made;
 }
 
-struct TablesWorld {
-    ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kFourHosts));
-    test::MaxMinSolver solver;
-    Store store{":memory:"};
-    std::unique_ptr<Controller> controller = std::make_unique<Controller>(config, solver, store, 1'000);
-    Nanos now = 0;
-    std::vector<FakeSwitch*> switches;
+struct TablesWorld : test::ControllerWorld {
+    TablesWorld() : ControllerWorld(kFourHosts) {}
 
-    void give(FakeSwitch& from, const FakeSwitch::Message& message) {
-        controller->on_message(from.peer, message.header, message.body, now);
-    }
-    void deliver() {
-        const auto messages = controller->take_outgoing();
-        for (FakeSwitch* each : switches)
-            each->receive(messages);
-    }
     void join(FakeSwitch& each) {
         if (std::ranges::find(switches, &each) == switches.end())
             switches.push_back(&each);
-        give(each, each.send_hello());
-        deliver();
+        ControllerWorld::join(each);
     }
     void ask(FakeSwitch& from, const std::vector<std::pair<std::string, std::string>>& pairs) {
         std::vector<std::pair<std::uint32_t, std::string>> addresses;
@@ -66,13 +50,7 @@ struct TablesWorld {
         give(from, from.send_ask(addresses));
         deliver();
     }
-    void pass_interval() {
-        now += kInterval;
-        for (FakeSwitch* each : switches)
-            give(*each, each->send_demands());
-        controller->tick(now, 1'000);
-        deliver();
-    }
+    void pass_interval() { ControllerWorld::pass_interval(switches); }
     /// Moves the vNIC from one switch to another, which both say in a HELLO.
     void move(const std::string& vnic, FakeSwitch& from, FakeSwitch& to) {
         std::erase_if(from.hello.vnics, [&](const auto& each) { return each.name == vnic; });
@@ -80,9 +58,6 @@ struct TablesWorld {
         to.hello.vnics.push_back({.name = vnic, .mac = mac_of(vnic)});
         join(to);
         pass_interval();
-    }
-    [[nodiscard]] nlohmann::json host(std::size_t index) const {
-        return controller->status(now)["hosts"][index];
     }
 };
 
@@ -140,7 +115,7 @@ TEST_CASE("an address is answered with a vNIC of the same tenant on another host
     CHECK(names_in(h1) == Names{"a1", "a2", "a3", "b1", "disk"});
     CHECK(world.controller->counters().asked == 8);
     CHECK(world.controller->counters().asked_unknown == 7);
-    CHECK(world.host(0)["peers"] == 1);
+    CHECK(world.host("h1")["peers"] == 1);
     FakeSwitch old = by_need("h3", {});
     old.hello.capabilities.clear();
     world.join(old);
@@ -188,11 +163,11 @@ TEST_CASE("a host keeps no peer of a tenant that it has no vNIC of any more", "[
     world.join(h1);
     world.join(h2);
     world.ask(h1, {{"a1", mac_of("a2")}, {"b1", mac_of("b2")}});
-    CHECK(world.host(0)["peers"] == 2);
+    CHECK(world.host("h1")["peers"] == 2);
     std::erase_if(h1.hello.vnics, [](const auto& vnic) { return vnic.name == "b1"; });
     world.join(h1);
     CHECK(names_in(h1) == Names{"a1", "a2", "disk"});
-    CHECK(world.host(0)["peers"] == 1);
+    CHECK(world.host("h1")["peers"] == 1);
 }
 
 TEST_CASE("2,000 addresses of a switch are answered in an interval, further ones when it asks again",
@@ -248,16 +223,16 @@ TEST_CASE("a switch of an older version is sent what it takes of a large tenant,
           "[tables]") {
     TablesWorld world;
     world.config = large_file(10'001);
-    world.controller = std::make_unique<Controller>(world.config, world.solver, world.store, 1'000);
+    world.restart();
     FakeSwitch h1("h1", {"A10000", "B10000"}, "r1");
     world.join(h1);  // fails when the message is refused
     CHECK(h1.tables.endpoints.size() == 16'000);
     CHECK(h1.endpoint("A10000") != nullptr);
     CHECK(h1.endpoint("B10000") != nullptr);
-    CHECK(world.host(0)["endpoints_left_out"] == 4'002);
+    CHECK(world.host("h1")["endpoints_left_out"] == 4'002);
     FakeSwitch h2 = by_need("h2", {});
     h2.hello.vnics = {{.name = "A1"}};
     world.join(h2);
     CHECK(h2.tables.endpoints.size() == 1);
-    CHECK(world.host(1)["endpoints_left_out"] == 0);
+    CHECK(world.host("h2")["endpoints_left_out"] == 0);
 }

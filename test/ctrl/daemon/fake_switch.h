@@ -66,7 +66,7 @@ struct FakeSwitch {
         return {wire::encode_header(header), std::move(body)};
     }
 
-    /// Asks whose addresses these are, in the words of "a1" -> "52:54:00:00:00:02".
+    /// Asks for the endpoints that have these addresses, in the words of "a1" -> "52:54:00:00:00:02".
     Message send_ask(const std::vector<std::pair<std::uint32_t, std::string>>& addresses) {
         wire::Ask ask;
         for (const auto& [source, mac] : addresses)

@@ -1,5 +1,5 @@
 // destination_sample.h - some of the addresses that vNICs send to and for which the controller allocates no
-// rate, so that the agent can ask whose they are.
+// rate, so that the agent can ask which endpoints have them.
 // Source: docs/protocol.md. Threads: one owner (a worker). Never allocates.
 //
 // A sample, not a list: an address has one of 64 places, which its next frame takes from another address.
