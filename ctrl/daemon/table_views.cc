@@ -12,6 +12,48 @@ void TableViews::on_moved(std::uint32_t vnic, HostIndex before, HostIndex now) {
     for (const HostIndex host : {before, now})
         if (host != kNowhere)
             own_changed_.insert(host);
+    if (const ClusterEnd* end = cluster_.find_end(vnic); end != nullptr && now != kNowhere)
+        find_sought(*end);
+}
+
+void TableViews::seek(HostIndex host, Address address, Nanos now) {
+    const auto at = sought_.find(address);
+    const bool is_new = at == sought_.end() || !at->second.contains(host);
+    if (is_new && sought_of_[host] >= kSoughtMax)
+        return;
+    sought_of_[host] += is_new ? 1 : 0;
+    sought_[std::move(address)][host] = now;
+}
+
+/// The vNIC comes into the views of the hosts that asked for its address and have a vNIC of its tenant still.
+void TableViews::find_sought(const ClusterEnd& vnic) {
+    const auto found = sought_.find({vnic.tenant, vnic.vlan, vnic.mac});
+    if (found == sought_.end() || cluster_.find_peer(vnic.tenant, vnic.mac, vnic.vlan) != &vnic)
+        return;
+    for (auto at = found->second.begin(); at != found->second.end();) {
+        const auto [host, asked] = *at;
+        if (host == vnic.host) {
+            ++at;
+            continue;
+        }
+        if (tenants_on(host).contains(vnic.tenant))
+            see(host, vnic.id, asked);
+        --sought_of_[host];
+        at = found->second.erase(at);
+    }
+    if (found->second.empty())
+        sought_.erase(found);
+}
+
+void TableViews::remove_old_sought(Nanos now) {
+    for (auto address = sought_.begin(); address != sought_.end();) {
+        std::erase_if(address->second, [&](const auto& asked) {
+            const bool is_old = now - asked.second > kSoughtFor;
+            sought_of_[asked.first] -= is_old ? 1 : 0;
+            return is_old;
+        });
+        address = address->second.empty() ? sought_.erase(address) : std::next(address);
+    }
 }
 
 std::set<TenantIndex> TableViews::tenants_on(HostIndex host) const {
@@ -83,10 +125,13 @@ wire::Tables TableViews::answer(HostIndex host, std::span<const wire::PeerAddres
         const bool is_own = source != nullptr && !source->is_appliance && source->host == host;
         const ClusterEnd* peer =
             is_own ? cluster_.find_peer(source->tenant, address.mac, source->vlan) : nullptr;
-        if (peer == nullptr || peer->host == host || !see(host, peer->id, now))
+        if (peer == nullptr || peer->host == host || !see(host, peer->id, now)) {
             tables.unknown.push_back(address);
-        else if (found.insert(peer->id).second)
+            if (is_own)
+                seek(host, {source->tenant, source->vlan, address.mac}, now);
+        } else if (found.insert(peer->id).second) {
             tables.endpoints.push_back(endpoint(peer->id));
+        }
     }
     return tables;
 }
@@ -95,6 +140,7 @@ void TableViews::remove_idle(const FlowDemands& flows, Nanos now) {
     if (now < look_at_)
         return;
     look_at_ = now + kLookPeriod;
+    remove_old_sought(now);
     for (const auto& [flow, demand] : flows) {
         const HostIndex host = cluster_.find_end(flow.source)->host;
         if (host == kNowhere)

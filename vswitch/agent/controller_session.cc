@@ -309,7 +309,9 @@ void ControllerSession::on_allocation(const Header& header, std::span<const std:
     ++counters_.allocations;
     is_static_ = is_static_ && !is_snapshot;
     rates_changed_ = rates_changed_ || !records.empty() || is_snapshot || state_ != State::kConnected;
-    state_ = State::kConnected;
+    // Until WELCOME answers a new session, messages of the old one still count. They do not open the new one.
+    if (header.session == sequencer_.session)
+        state_ = State::kConnected;
     valid_until_ = now + welcome_.validity * welcome_.interval;
 }
 

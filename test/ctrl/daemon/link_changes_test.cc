@@ -31,6 +31,7 @@ struct ChangingSwitches {
     Nanos now = kNanosPerSec;
     std::uint64_t sent = 0;
     bool is_connected = true;
+    bool sends = true;  ///< to the controller
     bool allocates = true;
 
     ChangingSwitches() {
@@ -48,7 +49,7 @@ struct ChangingSwitches {
     void exchange(ControllerSession& session, const char* route) {
         session.tick(now);
         for (const ControllerSession::Message& message : session.take_outgoing())
-            if (is_connected)
+            if (is_connected && sends)
                 controller.on_message({.route = route, .host = ""}, message.header, message.body, now);
     }
     void run(Nanos span) {
@@ -129,4 +130,25 @@ TEST_CASE("a switch learns which of its vNICs are refused, why, and when that en
     world.one.set_hello(ChangingSwitches::hello("h1", {}));
     world.run(2 * kInterval);
     CHECK(world.two.refusals() == Refusals{{"zz", {"it is not in the cluster file", true}}});
+}
+
+TEST_CASE(
+    "messages of the session before do not open a new one: HELLO is repeated, and no period is given up",
+    "[link]") {
+    ChangingSwitches world;
+    world.sends = false;
+    world.one.set_hello(ChangingSwitches::hello(
+        "h1", {{"a1", "A", "52:54:00:00:00:01", 0}, {"a3", "A", "52:54:00:00:00:03", 0}}));
+    const std::uint64_t before = world.one.counters().allocations;
+    world.run(kInterval + 2 * ChangingSwitches::kStep);
+    CHECK(world.one.counters().allocations > before);
+    CHECK(world.one.state() == ControllerSession::State::kConnecting);
+    world.one.add_usage({"a3", {.began = kNanosPerSec, .ended = 2 * kNanosPerSec, .delivered = 5}});
+    world.run(kInterval);
+    CHECK(world.one.usage().waiting() == 1);
+    CHECK(world.one.usage().unbilled().periods == 0);
+    world.sends = true;
+    world.run(2 * kInterval);
+    CHECK(world.one.state() == ControllerSession::State::kConnected);
+    CHECK(world.one.usage().unbilled().periods == 0);
 }

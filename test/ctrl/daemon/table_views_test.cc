@@ -100,3 +100,52 @@ TEST_CASE("updates are those since the last call, and a host that gets its whole
     (void)world.views.whole(1, {});  // sent at once, as the answer to a HELLO
     CHECK(world.views.take_updates().whole.empty());
 }
+
+TEST_CASE("a vNIC that comes to an address is stated to the switches that asked for it in the last 70 s",
+          "[tables]") {
+    Views world(4);
+    for (std::uint32_t id = 3; id <= 4; ++id)
+        world.cluster.remove_vnic(id);
+    CHECK(world.ask(2, kMinute).unknown.size() == 1);
+    CHECK(world.ask(3, 0).unknown.size() == 1);
+    CHECK(world.ask(3, 0).unknown.size() == 1);
+    CHECK(world.views.sought_of(0) == 2);
+    world.views.remove_idle({}, TableViews::kSoughtFor + 1);
+    CHECK(world.views.sought_of(0) == 1);
+    for (std::uint32_t id = 3; id <= 4; ++id) {
+        world.cluster.place_vnic(id, 2, view_mac(id - 1), 0);
+        world.views.on_moved(id, kNowhere, 2);
+    }
+    auto changes = world.views.take_updates().changes;
+    REQUIRE(changes.size() == 1);
+    REQUIRE(changes[0].endpoints.size() == 1);
+    CHECK(changes[0].endpoints[0].name == "a2");
+    CHECK(changes[0].endpoints[0].host == "h3");
+    CHECK(world.views.sought_of(0) == 0);
+    CHECK(world.views.peers_of(0) == 1);
+}
+
+TEST_CASE(
+    "an address that was asked for stays unknown to a host whose own vNIC has it, or that left the tenant",
+    "[tables]") {
+    Views world(2);
+    world.cluster.remove_vnic(2);
+    CHECK(world.ask(1, 0).unknown.size() == 1);
+    world.cluster.place_vnic(2, 0, view_mac(1), 0);
+    world.views.on_moved(2, kNowhere, 0);
+    CHECK(world.views.take_updates().changes.empty());
+    CHECK(world.views.sought_of(0) == 1);
+    for (std::uint32_t id = 1; id <= 2; ++id)
+        world.cluster.place_vnic(id, 1, view_mac(id - 1), 0);
+    world.views.on_moved(2, 0, 1);
+    CHECK(world.views.take_updates().changes.empty());
+    CHECK(world.views.peers_of(0) == 0);
+    CHECK(world.views.sought_of(0) == 0);
+}
+
+TEST_CASE("1,024 addresses without a vNIC are remembered of one host", "[tables]") {
+    Views world(1);
+    for (std::uint32_t n = 1; n <= TableViews::kSoughtMax + 1; ++n)
+        CHECK(world.ask(n, 0).unknown.size() == 1);
+    CHECK(world.views.sought_of(0) == TableViews::kSoughtMax);
+}

@@ -34,18 +34,18 @@ class CapacityChecker final : public Checker {
 
   private:
     void judge_silent(const World& world, Findings& out) {
+        const std::vector<double> connected = sums_;
         bool is_any_silent = false;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
             if (is_lost(world, host)) {
                 add_mirror(world, host);
                 is_any_silent = true;
             }
-        const std::vector<double> mirror = sums_;
         for (std::uint32_t host = 0; host < world.hosts().size(); ++host)
             is_any_silent |= add_silent(world, host);
         if (is_any_silent)
             judge(world, "capacity.silent", out);
-        sums_ = mirror;
+        sums_ = connected;
     }
 
     /// After a silence, rates of before may have been given to others. A switch that reconnects in time goes

@@ -2,6 +2,7 @@
 #include "test/ctrl/faults/facts.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weir::faults {
 namespace {
@@ -14,7 +15,7 @@ std::uint32_t place_of(const List& list, const std::string& name) {
 
 }  // namespace
 
-Facts::Facts(const Plan& plan) : plan_(plan) {
+Facts::Facts(const Plan& plan, const Schedule& schedule) : plan_(plan) {
     const ClusterConfig& config = plan.config;
     const auto add = [&](const std::string& name, double capacity) {
         resources_.push_back({name, capacity});
@@ -39,11 +40,25 @@ Facts::Facts(const Plan& plan) : plan_(plan) {
         link_.push_back(appliance.link_bps == 0 ? 0
                                                 : add_pair("link of " + appliance.name, appliance.link_bps));
     }
-    least_vnics_.assign(config.hosts.size(), 0);
-    for (const PlannedVnic& vnic : plan.vnics)
-        least_vnics_[vnic.home] += vnic.is_pinned ? 1 : 0;
-    for (std::uint32_t& count : least_vnics_)  // one may be away
-        count = count < 2 ? 1 : count - 1;
+    set_least_vnics(schedule);
+}
+
+/// The vNICs that leave may be away, one of any host, and all but one of a host that lies.
+void Facts::set_least_vnics(const Schedule& schedule) {
+    const std::size_t hosts = plan_.config.hosts.size();
+    std::vector<std::set<std::int32_t>> leaving(hosts);
+    std::vector<std::uint32_t> pinned(hosts);
+    for (const PlannedVnic& vnic : plan_.vnics)
+        pinned[vnic.home] += vnic.is_pinned ? 1 : 0;
+    for (const PlannedFault& fault : schedule.faults)
+        if (fault.kind == FaultKind::kVnicLeaves)
+            leaving[fault.host].insert(fault.amount);
+        else if (fault.kind == FaultKind::kLiar)
+            pinned[fault.host] = 1;
+    for (std::size_t host = 0; host < hosts; ++host) {
+        const auto away = std::max(static_cast<std::uint32_t>(leaving[host].size()), 1U);
+        least_vnics_.push_back(pinned[host] > away ? pinned[host] - away : 1);
+    }
 }
 
 void Facts::add_links(std::uint32_t from, std::uint32_t to, std::size_t part, std::vector<Step>& out) const {

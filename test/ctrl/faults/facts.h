@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/wire/records.h"
-#include "test/ctrl/faults/plan.h"
+#include "test/ctrl/faults/schedule.h"
 
 namespace weir::faults {
 
@@ -33,7 +33,7 @@ struct Route {
 class Facts {
   public:
     /// @param plan outlives this
-    explicit Facts(const Plan& plan);
+    Facts(const Plan& plan, const Schedule& schedule);
 
     [[nodiscard]] const std::vector<Resource>& resources() const { return resources_; }
     [[nodiscard]] std::vector<Step> path_of(const Route& route) const;
@@ -45,6 +45,7 @@ class Facts {
 
   private:
     [[nodiscard]] double peer_floor(std::uint32_t vnic) const;
+    void set_least_vnics(const Schedule& schedule);
     void add_links(std::uint32_t from, std::uint32_t to, std::size_t part, std::vector<Step>& out) const;
 
     const Plan& plan_;

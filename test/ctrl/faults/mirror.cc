@@ -25,7 +25,7 @@ void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t
         // A session that was silent begins again under its old number, with the first message's sequence.
         if (is_other || header.sequence == 1) {
             constexpr std::uint32_t kSilence = 4;  // intervals: three without a message, and one to notice
-            was_silent_ = interval - message_at_ > kSilence;
+            was_silent_ = interval - message_at_ >= kSilence;
             is_solved_ = is_solved_ && !was_silent_ && header.epoch == epoch_;
             epoch_ = header.epoch;
             session_ = header.session;

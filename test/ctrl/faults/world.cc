@@ -26,8 +26,8 @@ std::uint64_t ignored_of(const ControllerCounters& counters) {
 World::World(std::uint32_t seed, std::uint32_t intervals)
     : random_(seed),
       plan_(draw_plan(random_)),
-      facts_(plan_),
       schedule_(draw_schedule(random_, plan_, intervals)),
+      facts_(plan_, schedule_),
       liar_(plan_) {
     spdlog::set_level(spdlog::level::off);
     install_disk();

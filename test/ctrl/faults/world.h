@@ -87,8 +87,8 @@ class World {
 
     Random32 random_;
     Plan plan_;
-    Facts facts_;
     Schedule schedule_;
+    Facts facts_;
     Liar liar_;
     DiskFolder disk_;
     bool was_time_wrong_ = false;  // the controller's, an interval ago
