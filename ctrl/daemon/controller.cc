@@ -41,30 +41,32 @@ Cluster::IdOf ids_of(const ClusterConfig& config, Store& store) {
 
 }  // namespace
 
-Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time)
-    : config_(config),
-      solver_(solver),
-      store_(store),
+Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& store, std::int64_t unix_time)
+    : store_(store),
       writes_(store),
       unix_time_(unix_time),
       epoch_(store.begin_epoch(unix_time)),
-      cluster_(config, ids_of(config, store)),
       use_(store.measured_use()),
-      admission_(config, &use_),
-      sessions_(config),
-      demands_(cluster_),
+      make_solver_(std::move(make)),
+      world_(std::make_unique<World>(config, ids_of(config, store), use_, make_solver_)),
+      sessions_(world_->config),
       stored_(store.allocations()),
-      usage_desk_(cluster_, store.bill(), use_,
-                  [this](const char* kind, const std::string& text) { audit(kind, text); }),
-      views_(cluster_) {
+      usage_desk_(world_->cluster, store.bill(), use_,
+                  [this](const char* kind, const std::string& text) { audit(kind, text); }) {
     restore_pools();
     restore_removed_vnics();
 }
 
+Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time)
+    : Controller(
+          config,
+          [&solver](const ClusterConfig&) { return std::shared_ptr<Solver>(&solver, [](Solver*) {}); }, store,
+          unix_time) {}
+
 /// Applies the settings of pools that operators made in earlier epochs. A setting that no longer applies is
 /// dropped, and the audit trail names it.
 void Controller::restore_pools() {
-    PoolRates* pools = solver_.pools();
+    PoolRates* pools = world_->solver->pools();
     if (pools == nullptr)
         return;
     const std::vector<std::string> dropped = pools->restore(store_.pool_settings());
@@ -151,7 +153,7 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
     }
     const auto& hello = std::get<wire::Hello>(parsed);
     std::string why = hello.protocol == wire::kProtocol
-                          ? sessions_.why_refused(peer, cluster_.find_host(hello.host), hello.host)
+                          ? sessions_.why_refused(peer, world_->cluster.find_host(hello.host), hello.host)
                           : (hello.host.empty() ? "" : "host " + hello.host + ": ") +
                                 wire::why_protocol("its weir-switch", "this weir-ctrl", hello.protocol);
     if (why.empty())
@@ -179,7 +181,7 @@ void Controller::send_refusal(const Peer& peer, std::uint32_t session, const std
     ++counters_.refused_hosts;
     if (audit("refused", why))
         spdlog::warn("refused: {}", why);
-    const std::string text = wire::to_text(wire::Welcome{.cluster = config_.name, .refused = why});
+    const std::string text = wire::to_text(wire::Welcome{.cluster = world_->config.name, .refused = why});
     send(peer.route,
          {.type = Type::kWelcome,
           .epoch = epoch_,
@@ -193,7 +195,7 @@ void Controller::send_refusal(const Peer& peer, std::uint32_t session, const std
 /// A switch that was restarted is no rival of the one before, whose connection has ended.
 std::string Controller::why_rival(const Peer& peer, const Header& header, const wire::Hello& hello,
                                   Nanos now) {
-    Session* const rival = sessions_.rival(peer, cluster_.find_host(hello.host), header.session, now);
+    Session* const rival = sessions_.rival(peer, world_->cluster.find_host(hello.host), header.session, now);
     if (rival == nullptr)
         return {};
     if (reach_ &&
@@ -213,12 +215,13 @@ std::string Controller::why_rival(const Peer& peer, const Header& header, const 
 }
 
 void Controller::open_session(const Peer& peer, const Header& header, const wire::Hello& hello, Nanos now) {
-    const HostIndex host = cluster_.find_host(hello.host);
+    const HostIndex host = world_->cluster.find_host(hello.host);
     const Session* const before = sessions_.of_host(host);
     const bool is_first = before == nullptr;
     // A controller that has run for so long had no message of a host that comes first now.
-    const bool was_silent = is_first ? interval_ > Sessions::kValidity
-                                     : now - before->last_message > Sessions::kValidity * config_.interval;
+    const bool was_silent = is_first
+                                ? interval_ > Sessions::kValidity
+                                : now - before->last_message > Sessions::kValidity * world_->config.interval;
     const bool has_demands = !was_silent && before != nullptr && before->has_demands;
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
@@ -235,16 +238,16 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     session.version = hello.version;
     session.unbilled = hello.unbilled;
     session.uplink_bps = hello.uplink_bps;
-    cluster_.set_uplink(host, hello.uplink_bps);
-    admission_.set_uplink(host, cluster_.uplink_bytes(host));
+    world_->cluster.set_uplink(host, hello.uplink_bps);
+    world_->admission.set_uplink(host, world_->cluster.uplink_bytes(host));
     note_capabilities(session, hello);
     place_vnics(session, hello, now);
     if (is_new && was_silent)
         fall_back_to_floors(session);
-    wire::Welcome welcome{.cluster = config_.name,
-                          .interval = config_.interval,
+    wire::Welcome welcome{.cluster = world_->config.name,
+                          .interval = world_->config.interval,
                           .validity = Sessions::kValidity,
-                          .billing_period = config_.billing_period};
+                          .billing_period = world_->config.billing_period};
     if (!hello.capabilities.empty())  // a switch that has none may not know the key
         welcome.capabilities = {std::string(wire::capability::kRefusals)};
     if (session.tables_by_need)
@@ -261,7 +264,8 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
     if (header.has(wire::flags::kSnapshot))
         end_kept(session.host);
     counters_.refused_records += wire::decode(body, records_);
-    const std::size_t applied = demands_.apply(session.host, records_, header.has(wire::flags::kSnapshot));
+    const std::size_t applied =
+        world_->demands.apply(session.host, records_, header.has(wire::flags::kSnapshot));
     counters_.records += applied;
     counters_.foreign_flows += records_.size() - applied;
     session.has_demands = true;
@@ -277,15 +281,16 @@ void Controller::expire_sessions(Nanos now) {
 void Controller::lose(const Session& session, Nanos now) {
     const HostIndex host = session.host;
     end_kept(host);
-    if (config_.keep_silent == 0) {
-        demands_.remove_host(host);
+    if (world_->config.keep_silent == 0) {
+        world_->demands.remove_host(host);
     } else {
         const std::size_t before = idle_pairs_left_;
-        demands_.replace_host(host, kept_demands(cluster_, host, demands_.flows(), idle_pairs_left_));
-        kept_[host] = {.until = now + config_.keep_silent, .idle_pairs = before - idle_pairs_left_};
+        world_->demands.replace_host(
+            host, kept_demands(world_->cluster, host, world_->demands.flows(), idle_pairs_left_));
+        kept_[host] = {.until = now + world_->config.keep_silent, .idle_pairs = before - idle_pairs_left_};
     }
     refusals_may_end_ = true;
-    audit("lost", "host " + config_.hosts[host].name);
+    audit("lost", "host " + world_->config.hosts[host].name);
 }
 
 /// The kept demands stay in the table of demands, for the caller to replace or remove.
@@ -303,7 +308,7 @@ void Controller::expire_kept(Nanos now) {
         if (now < kept.until)
             continue;
         end_kept(host);
-        demands_.remove_host(host);
+        world_->demands.remove_host(host);
     }
 }
 
@@ -312,14 +317,14 @@ void Controller::expire_kept(Nanos now) {
 void Controller::fall_back_to_floors(Session& session) {
     std::vector<wire::FlowAllocation> floors;
     for (const wire::FlowAllocation& old : session.rates) {
-        const ClusterEnd* source = cluster_.find_end(old.flow.source);
-        if (source == nullptr || source->host != session.host || !cluster_.allows(old.flow))
+        const ClusterEnd* source = world_->cluster.find_end(old.flow.source);
+        if (source == nullptr || source->host != session.host || !world_->cluster.allows(old.flow))
             continue;  // no flow of the host: one that was moved, or a record of a window
         wire::FlowAllocation& floor = floors.emplace_back(wire::FlowAllocation{.flow = old.flow});
-        if (cluster_.find_end(old.flow.destination)->is_appliance)
-            floor.rate[wire::kTokens] = cluster_.floor_tokens(old.flow);
+        if (world_->cluster.find_end(old.flow.destination)->is_appliance)
+            floor.rate[wire::kTokens] = world_->cluster.floor_tokens(old.flow);
         else
-            floor.rate[wire::kThere] = cluster_.floor_bytes(old.flow);
+            floor.rate[wire::kThere] = world_->cluster.floor_bytes(old.flow);
     }
     session.rates = std::move(floors);
 }
@@ -335,8 +340,9 @@ void Controller::expire_stored_rates() {
 /// Replaces the rates of all sessions that have sent demands in this epoch. Silent ones keep theirs.
 void Controller::solve(bool interval_ended) {
     ++counters_.solves;
-    demands_.clear_change();
-    const std::vector<wire::FlowAllocation> rates = solver_.solve(cluster_, demands_.flows(), interval_ended);
+    world_->demands.clear_change();
+    const std::vector<wire::FlowAllocation> rates =
+        world_->solver->solve(world_->cluster, world_->demands.flows(), interval_ended);
     for (const auto& session : sessions_.all())
         if (session && session->has_demands && !session->is_silent)
             session->rates.clear();
@@ -345,10 +351,10 @@ void Controller::solve(bool interval_ended) {
         return session != nullptr && session->has_demands && !session->is_silent ? session : nullptr;
     };
     for (const wire::FlowAllocation& flow : rates)
-        if (Session* session = solved_for(cluster_.find_end(flow.flow.source)->host))
+        if (Session* session = solved_for(world_->cluster.find_end(flow.flow.source)->host))
             session->rates.push_back(flow);
     std::set<Session*> with_windows;
-    for (const Solver::Window& window : solver_.windows(cluster_))
+    for (const Solver::Window& window : world_->solver->windows(world_->cluster))
         if (Session* session = solved_for(window.host)) {
             session->rates.push_back(window.record);
             with_windows.insert(session);
@@ -403,7 +409,7 @@ void Controller::solve_early(Nanos now) {
 void Controller::save() {
     for (const auto& session : sessions_.all())
         if (session && std::exchange(session->is_unsaved, false))
-            writes_.set_allocation(config_.hosts[session->host].name,
+            writes_.set_allocation(world_->config.hosts[session->host].name,
                                    {epoch_, interval_, session->rates, unix_time_});
     std::size_t index = 0;
     for (const auto& [vnic, use] : use_.all())

@@ -17,6 +17,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <span>
@@ -27,15 +28,11 @@
 
 #include "common/clock.h"
 #include "common/wire/messages.h"
-#include "ctrl/daemon/admission.h"
-#include "ctrl/daemon/cluster.h"
-#include "ctrl/daemon/demand_table.h"
-#include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/kept_demands.h"
 #include "ctrl/daemon/sessions.h"
 #include "ctrl/daemon/side_work.h"
-#include "ctrl/daemon/table_views.h"
 #include "ctrl/daemon/usage_desk.h"
+#include "ctrl/daemon/world.h"
 #include "ctrl/store/deferred_writes.h"
 #include "ctrl/store/store.h"
 
@@ -82,7 +79,9 @@ struct CommandOrigin {
 
 class Controller {
   public:
-    /// Begins an epoch. @param config, solver, store outlive the controller
+    /// Begins an epoch. @param store outlives the controller
+    Controller(const ClusterConfig& config, MakeSolver make, Store& store, std::int64_t unix_time);
+    /// With a solver that outlives the controller and is the same for every configuration.
     Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time);
     Controller(const Controller&) = delete;
     Controller& operator=(const Controller&) = delete;
@@ -96,10 +95,10 @@ class Controller {
     /// Ends an interval. @param unix_time seconds, for audit entries
     void tick(Nanos now, std::int64_t unix_time);
     /// Whether a demand changed so much that solve_early() should run before the next tick.
-    [[nodiscard]] bool early_solve_due() const { return demands_.has_large_change(); }
+    [[nodiscard]] bool early_solve_due() const { return world_->demands.has_large_change(); }
     void solve_early(Nanos now);
     /// The change of a demand is left to the next tick, because its peer caused too many early solves.
-    void wait_for_tick() { demands_.clear_change(); }
+    void wait_for_tick() { world_->demands.clear_change(); }
     /// Messages to send, oldest first; the caller sends them.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
     /// Replies to commands that were answered later.
@@ -174,19 +173,16 @@ class Controller {
     /// @return whether it happened for the first time
     bool audit(const char* kind, const std::string& text);
 
-    const ClusterConfig& config_;
-    Solver& solver_;
     Store& store_;
     DeferredWrites writes_;
     std::int64_t unix_time_;
     Nanos ticked_at_ = kNever;  // when unix_time_ was read
     std::uint64_t epoch_;
     std::uint32_t interval_ = 0;
-    Cluster cluster_;
     billing::UseTable use_;
-    Admission admission_;
+    MakeSolver make_solver_;
+    std::unique_ptr<World> world_;
     Sessions sessions_;
-    DemandTable demands_;
     std::map<std::string, StoredAllocation> stored_;  // by host: the last rates of earlier epochs
     /// Guarantees that are kept for a silent host.
     struct Kept {
@@ -206,7 +202,6 @@ class Controller {
     LoopReport loop_report_;
     ControllerCounters counters_;
     UsageDesk usage_desk_;
-    TableViews views_;
     SideWork side_work_;
     // Working memory.
     std::vector<wire::FlowDemand> records_;

@@ -20,7 +20,7 @@ bool is_refused(const Session& session, const std::string& vnic) {
 void Controller::restore_removed_vnics() {
     std::map<std::uint32_t, RemovedVnic> by_id;
     for (RemovedVnic& vnic : store_.removed_vnics())
-        if (cluster_.find_vnic(vnic.name) == nullptr)
+        if (world_->cluster.find_vnic(vnic.name) == nullptr)
             by_id.emplace(store_.endpoint_id("vnic", vnic.name), std::move(vnic));
     usage_desk_.set_removed(std::move(by_id));
 }
@@ -33,7 +33,7 @@ void Controller::add_billed_vnics(const Session& session, wire::Tables& tables) 
         if (is_refused(session, vnic.name))
             names.emplace(id, vnic.name);
     for (const std::string& name : session.unbilled)
-        if (const ClusterEnd* const vnic = cluster_.find_vnic(name))
+        if (const ClusterEnd* const vnic = world_->cluster.find_vnic(name))
             names.emplace(vnic->id, name);
     if (names.empty())
         return;

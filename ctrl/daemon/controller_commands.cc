@@ -272,7 +272,7 @@ json Controller::Commands::bill(ObjectReader& args) {
         span.to = static_cast<std::int64_t>(to) * kSecond;
     return later(
         [reader = controller_.store_.bill().reader(), span, verify,
-         is_billing = controller_.config_.prices.has_value()](const std::atomic<bool>& stop) mutable {
+         is_billing = controller_.world_->config.prices.has_value()](const std::atomic<bool>& stop) mutable {
             return bill_json(reader, span, verify, is_billing, stop);
         });
 }
@@ -364,7 +364,7 @@ json Controller::Commands::pool_set(ObjectReader& args) {
 }
 
 json Controller::Commands::change_pool(const PoolChange& change) {
-    PoolRates* pools = controller_.solver_.pools();
+    PoolRates* pools = controller_.world_->solver->pools();
     if (pools == nullptr) {
         faults_.push_back({"name", '"' + change.name + '"', "nothing", "the cluster file has no \"pools\""});
         return {};
@@ -388,7 +388,7 @@ json Controller::Commands::change_pool(const PoolChange& change) {
 json Controller::Commands::pool_show(ObjectReader& args) {
     if (!are_valid(args))
         return {};
-    const PoolRates* pools = controller_.solver_.pools();
+    const PoolRates* pools = controller_.world_->solver->pools();
     return {{"interval", controller_.interval_},
             {"pools", pools == nullptr ? json::array() : pools->describe()}};
 }
@@ -434,18 +434,18 @@ std::string Controller::on_command(std::string_view request, const ConnectionCou
 
 json Controller::status(Nanos now) const {
     json hosts = json::array();
-    for (HostIndex host = 0; host < config_.hosts.size(); ++host) {
+    for (HostIndex host = 0; host < world_->config.hosts.size(); ++host) {
         const Session* session = sessions_.of_host(host);
-        json one{{"name", config_.hosts[host].name}, {"state", state_of(session)}};
+        json one{{"name", world_->config.hosts[host].name}, {"state", state_of(session)}};
         if (session != nullptr) {
             one["authenticated"] = session->is_authenticated;
             one["version"] = session->version;
             one["last_message_ms"] = (now - session->last_message) / 1'000'000;
-            one["vnics"] = cluster_.vnics_of(host).size();
+            one["vnics"] = world_->cluster.vnics_of(host).size();
             one["flows"] = session->rates.size();
-            one["refused_vnics"] = refused_lines(*session, cluster_);
-            one["warnings"] = warnings_of(config_, *session);
-            one["peers"] = views_.peers_of(host);
+            one["refused_vnics"] = refused_lines(*session, world_->cluster);
+            one["warnings"] = warnings_of(world_->config, *session);
+            one["peers"] = world_->views.peers_of(host);
             one["endpoints_left_out"] = session->endpoints_left_out;
             if (const auto kept = kept_.find(host); kept != kept_.end())
                 one["kept_ms"] = kept->second.until > now ? (kept->second.until - now) / 1'000'000 : 0;
@@ -456,13 +456,13 @@ json Controller::status(Nanos now) const {
     for (const auto& [what, times] : audited_)
         if (what.starts_with("refused: ") || what.starts_with("malformed: "))
             refusals.push_back({{"what", what}, {"times", times}});
-    return {{"cluster", config_.name},
+    return {{"cluster", world_->config.name},
             {"epoch", epoch_},
             {"interval", interval_},
-            {"interval_ns", config_.interval},
-            {"flows", demands_.flows().size()},
+            {"interval_ns", world_->config.interval},
+            {"flows", world_->demands.flows().size()},
             {"hosts", hosts},
-            {"appliances", solver_.describe_appliances()},
+            {"appliances", world_->solver->describe_appliances()},
             {"counters", counters_json(counters_)},
             {"store", store_json(writes_)},
             {"bill", bill_state_json(store_.bill().state())},
@@ -472,9 +472,9 @@ json Controller::status(Nanos now) const {
 
 json Controller::running() const {
     json hosts = json::object();
-    for (HostIndex host = 0; host < config_.hosts.size(); ++host)
-        for (const std::uint32_t id : cluster_.vnics_of(host))
-            hosts[cluster_.name_of(*cluster_.find_end(id))] = config_.hosts[host].name;
+    for (HostIndex host = 0; host < world_->config.hosts.size(); ++host)
+        for (const std::uint32_t id : world_->cluster.vnics_of(host))
+            hosts[world_->cluster.name_of(*world_->cluster.find_end(id))] = world_->config.hosts[host].name;
     json use = json::object();
     for (const auto& [vnic, measured] : use_.all())
         if (measured.is_enough())

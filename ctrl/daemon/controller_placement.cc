@@ -9,36 +9,36 @@ namespace weir {
 
 /// Why the cluster file has no place for the vNIC on the host.
 std::string Controller::why_never(HostIndex host, const wire::HelloVnic& vnic) const {
-    const ClusterEnd* end = cluster_.find_vnic(vnic.name);
+    const ClusterEnd* end = world_->cluster.find_vnic(vnic.name);
     if (end == nullptr)
         return "it is not in the cluster file";
-    const TenantConfig& tenant = config_.tenants[end->tenant];
+    const TenantConfig& tenant = world_->config.tenants[end->tenant];
     if (!vnic.tenant.empty() && vnic.tenant != tenant.name)
         return "its tenant is " + tenant.name + ", not " + vnic.tenant;
     const std::string& wanted = tenant.vnics[end->index].host;
-    if (!wanted.empty() && wanted != config_.hosts[host].name)
+    if (!wanted.empty() && wanted != world_->config.hosts[host].name)
         return "its host is " + wanted;
     return {};
 }
 
 std::string Controller::why_taken(HostIndex by) const {
-    return "host " + config_.hosts[by].name + " has it";
+    return "host " + world_->config.hosts[by].name + " has it";
 }
 
 std::string Controller::why_not_now(HostIndex host, const ClusterEnd& end, Nanos now) {
     if (end.host != kNowhere && end.host != host && sessions_.is_alive(end.host, now))
         return why_taken(end.host);
-    return admission_.why_not(end, host);
+    return world_->admission.why_not(end, host);
 }
 
 /// The vNICs of a HELLO are all that the host has: missing ones leave, and make room for those that come.
 void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
-    std::set<std::uint32_t> left = cluster_.vnics_of(session.host);
+    std::set<std::uint32_t> left = world_->cluster.vnics_of(session.host);
     std::vector<std::string> whys;
     for (const wire::HelloVnic& vnic : hello.vnics) {
         whys.push_back(why_never(session.host, vnic));
         if (whys.back().empty())
-            left.erase(cluster_.find_vnic(vnic.name)->id);
+            left.erase(world_->cluster.find_vnic(vnic.name)->id);
     }
     for (const std::uint32_t id : left)
         remove_vnic(id);
@@ -53,7 +53,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
             continue;
         ++counters_.refused_vnics;
         session.refused_vnics.push_back({vnic, why, is_final});
-        if (audited.takes(cluster_.find_vnic(vnic.name) != nullptr))
+        if (audited.takes(world_->cluster.find_vnic(vnic.name) != nullptr))
             audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
         else
             is_any_left_out = true;
@@ -64,7 +64,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
 
 /// @return why it is not placed; empty: it is
 std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now) {
-    const ClusterEnd& end = *cluster_.find_vnic(vnic.name);
+    const ClusterEnd& end = *world_->cluster.find_vnic(vnic.name);
     if (std::string why = why_not_now(session.host, end, now); !why.empty())
         return why;
     if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan)
@@ -72,9 +72,9 @@ std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic
     const HostIndex before = end.host;
     if (before != kNowhere && before != session.host)
         note_taken(end, session.host);
-    demands_.remove_vnic(end.id);
-    admission_.place(end, session.host);
-    cluster_.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
+    world_->demands.remove_vnic(end.id);
+    world_->admission.place(end, session.host);
+    world_->cluster.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
     note_moved(end, before, session.host);
     return {};
 }
@@ -86,17 +86,17 @@ void Controller::note_taken(const ClusterEnd& vnic, HostIndex by) {
     if (before == nullptr)
         return;
     before->refused_vnics.push_back(
-        {.vnic = {.name = cluster_.name_of(vnic), .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan},
+        {.vnic = {.name = world_->cluster.name_of(vnic), .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan},
          .why = why_taken(by)});
     before->tables_due = true;
 }
 
 void Controller::remove_vnic(std::uint32_t id) {
-    const ClusterEnd& end = *cluster_.find_end(id);
+    const ClusterEnd& end = *world_->cluster.find_end(id);
     const HostIndex before = end.host;
-    demands_.remove_vnic(id);
-    admission_.remove(end);
-    cluster_.remove_vnic(id);
+    world_->demands.remove_vnic(id);
+    world_->admission.remove(end);
+    world_->cluster.remove_vnic(id);
     note_moved(end, before, kNowhere);
 }
 
@@ -119,8 +119,8 @@ void Controller::retry_refused_vnics(Session& session, Nanos now) {
         session.tables_due = session.tables_due || why != refused.why;
         refused.why = std::move(why);
         if (refused.why.empty())
-            audit("placed", "vNIC " + refused.vnic.name + " of host " + config_.hosts[session.host].name +
-                                ", which was refused");
+            audit("placed", "vNIC " + refused.vnic.name + " of host " +
+                                world_->config.hosts[session.host].name + ", which was refused");
     }
     std::erase_if(session.refused_vnics, [](const Refusal& refused) { return refused.why.empty(); });
 }

@@ -45,16 +45,16 @@ void Controller::note_capabilities(Session& session, const wire::Hello& hello) {
     for (const wire::HelloAppliance& appliance : hello.appliances)
         tracked.insert(appliance.name);
     session.appliances.clear();
-    for (std::uint32_t i = 0; i < config_.appliances.size(); ++i)
-        if (tracked.contains(config_.appliances[i].name))
-            session.appliances.push_back(cluster_.appliance_id(i));
+    for (std::uint32_t i = 0; i < world_->config.appliances.size(); ++i)
+        if (tracked.contains(world_->config.appliances[i].name))
+            session.appliances.push_back(world_->cluster.appliance_id(i));
     std::ranges::sort(session.appliances);
 }
 
 void Controller::note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex now) {
     changed_tenants_.insert(vnic.tenant);
     refusals_may_end_ = true;
-    views_.on_moved(vnic.id, before, now);
+    world_->views.on_moved(vnic.id, before, now);
 }
 
 void Controller::on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now) {
@@ -69,7 +69,7 @@ void Controller::on_ask(Session& session, std::span<const std::uint8_t> body, Na
     if (count == 0)
         return;
     session.asked += static_cast<std::uint32_t>(count);
-    wire::Tables tables = views_.answer(session.host, std::span(ask->addresses).first(count), now);
+    wire::Tables tables = world_->views.answer(session.host, std::span(ask->addresses).first(count), now);
     counters_.asked += count;
     counters_.asked_unknown += tables.unknown.size();
     send_tables(session, std::move(tables));
@@ -93,7 +93,7 @@ void Controller::add_refusals(const Session& session, wire::Tables& tables) cons
     for (const Refusal& refusal : session.refused_vnics)
         if (refused.size() < kRefusalsMax)
             refused.push_back(
-                {refusal.vnic.name, refusal.why, cluster_.find_vnic(refusal.vnic.name) == nullptr});
+                {refusal.vnic.name, refusal.why, world_->cluster.find_vnic(refusal.vnic.name) == nullptr});
 }
 
 /// The whole table.
@@ -101,13 +101,13 @@ void Controller::send_tables(Session& session) {
     session.tables_due = false;
     session.endpoints_left_out = 0;
     if (session.tables_by_need) {
-        wire::Tables tables = views_.whole(session.host, session.appliances);
+        wire::Tables tables = world_->views.whole(session.host, session.appliances);
         add_refusals(session, tables);
         return send_tables(session, std::move(tables));
     }
-    const std::string& host = config_.hosts[session.host].name;
-    wire::Tables tables =
-        cluster_.tables_of(session.host, wire::has(session.capabilities, wire::capability::kPairFloors));
+    const std::string& host = world_->config.hosts[session.host].name;
+    wire::Tables tables = world_->cluster.tables_of(
+        session.host, wire::has(session.capabilities, wire::capability::kPairFloors));
     session.endpoints_left_out = cut(tables, host);
     add_refusals(session, tables);
     if (session.endpoints_left_out != 0 &&
@@ -124,8 +124,8 @@ void Controller::send_tables(Session& session) {
 }
 
 void Controller::send_changed_tables(Nanos now) {
-    views_.remove_idle(demands_.flows(), now);
-    TableViews::Updates updates = views_.take_updates();
+    world_->views.remove_idle(world_->demands.flows(), now);
+    TableViews::Updates updates = world_->views.take_updates();
     for (Session* session : sessions_.active()) {
         session->asked = 0;
         if (!session->tables_by_need)
@@ -143,8 +143,8 @@ void Controller::send_changed_tables(Nanos now) {
 void Controller::send_whole_tables_of_changed_tenants() {
     const auto has_changed = [this](const Session& session) {
         return !changed_tenants_.empty() &&
-               std::ranges::any_of(cluster_.vnics_of(session.host), [this](auto id) {
-                   return changed_tenants_.contains(cluster_.find_end(id)->tenant);
+               std::ranges::any_of(world_->cluster.vnics_of(session.host), [this](auto id) {
+                   return changed_tenants_.contains(world_->cluster.find_end(id)->tenant);
                });
     };
     for (Session* session : sessions_.active())

@@ -427,6 +427,7 @@ TEST_CASE("a switch that is silent for three intervals no longer counts, and ret
 TEST_CASE("the guarantees of a silent host are kept for it for as long as the cluster file says") {
     TwoSwitches world;
     world.config.keep_silent = 5 * kInterval;
+    world.restart();
     world.ask_for_the_disk();
     const auto without_h1 = [&] {
         world.now += kInterval;
@@ -467,6 +468,7 @@ TEST_CASE("what was kept for a silent host ends with the first snapshot of its n
 TEST_CASE("without keep_silent the demands of a silent host go at once") {
     TwoSwitches world;
     world.config.keep_silent = 0;
+    world.restart();
     world.join(world.h1);
     world.h1.want("a1", "disk", {0, 900, 0});
     world.pass_interval();

@@ -387,6 +387,7 @@ TEST_CASE(
     "through") {
     LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.restart();
     world.run(kInterval);
     world.loss_percent = 20;
     std::uint64_t delivered = 0;
@@ -433,6 +434,7 @@ TEST_CASE("without prices nothing is billed, and periods are acknowledged") {
 TEST_CASE("periods of another host's vNICs are not billed") {
     LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.restart();
     world.run(3 * kInterval);
     world.h1.link->add_usage(
         {"b1", {.guarantee = GuaranteeKind::kStrict, .began = 1, .ended = 2, .delivered = 1}});
@@ -493,6 +495,7 @@ TEST_CASE(
 TEST_CASE("the last periods of a vNIC that left its switch while no controller ran are billed", "[link]") {
     LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.restart();
     world.run(3 * kInterval);
     world.controller.reset();
     const std::uint64_t left = kUnixTime * kNanosPerSec;
@@ -512,6 +515,7 @@ TEST_CASE("the last periods of a vNIC that was removed from the cluster file are
           "[link]") {
     LossyLines world;
     world.config.prices = billing::Prices{.p0 = 1, .beta = 0.5, .link = 1000};
+    world.restart();
     world.run(3 * kInterval);
     world.controller.reset();
     const ClusterConfig before = world.config;

@@ -301,6 +301,7 @@ TEST_CASE("sockets that vanished with their folder come back, and connections ou
 TEST_CASE("a plain connection is refused as a host that has a key, and counted") {
     Cell cell(false);
     cell.config.hosts[1].key = cell.h2.open;
+    cell.controller = std::make_unique<Controller>(cell.config, cell.solver, cell.store, 1'000);
     Dealer dealer(cell, nullptr);
     test::FakeSwitch h2("h2", {}, "x");
     dealer.send(h2.send_hello());
