@@ -261,8 +261,10 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
 void Controller::on_demand(Session& session, const Header& header, std::span<const std::uint8_t> body) {
     // The first one of a session is a snapshot. If it was lost, this one asks for another, and until then
     // kept demands stay.
-    if (header.has(wire::flags::kSnapshot))
+    if (header.has(wire::flags::kSnapshot)) {
         end_kept(session.host);
+        session.demands_due = false;
+    }
     counters_.refused_records += wire::decode(body, records_);
     const std::size_t applied =
         world_->demands.apply(session.host, records_, header.has(wire::flags::kSnapshot));
@@ -371,8 +373,9 @@ void Controller::send_rates(Session& session, bool even_without_changes) {
         return;
     }
     Header header = session.sequencer.next(Type::kAllocation, interval_);
-    header.flags = static_cast<std::uint16_t>((is_snapshot ? wire::flags::kSnapshot : 0) |
-                                              (session.filter.gap() ? wire::flags::kAskSnapshot : 0));
+    header.flags = static_cast<std::uint16_t>(
+        (is_snapshot ? wire::flags::kSnapshot : 0) |
+        (session.filter.gap() || session.demands_due ? wire::flags::kAskSnapshot : 0));
     header.count = static_cast<std::uint32_t>(changes_.size());
     counters_.records_out += changes_.size();
     session.is_unsaved = session.is_unsaved || !changes_.empty();

@@ -104,6 +104,18 @@ class Controller {
     /// Replies to commands that were answered later.
     [[nodiscard]] std::vector<SideWork::Reply> take_replies() { return side_work_.take_replies(); }
 
+    /// Another configuration, with all vNICs at their places.
+    struct Next {
+        std::unique_ptr<World> world;
+        Renumbering places;
+        std::vector<Displaced> displaced;  ///< vNICs for which it has no place
+    };
+    /// Plans it; nothing changes. @param id_of as of Cluster
+    [[nodiscard]] Next plan(ClusterConfig config, const Cluster::IdOf& id_of) const;
+    /// Goes on with it, between two ticks: the next one solves for it, and each switch gets the changes of
+    /// its TABLES. `next` was planned since the last message.
+    void adopt(Next next, Nanos now);
+
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] std::size_t connected_hosts() const { return sessions_.active().size(); }
@@ -137,12 +149,19 @@ class Controller {
     void restore_removed_vnics();
     void add_billed_vnics(const Session& session, wire::Tables& tables) const;
 
+    // controller_adoption.cc
+    void adopt_sessions(const ClusterConfig& before, const Renumbering& places, Nanos now);
+    void adopt_kept(const Renumbering& places);
+    void refuse_displaced(const Displaced& vnic, const Renumbering& places);
+    void judge_refusals(Session& session);
+    [[nodiscard]] wire::Tables view_of(const Session& session) const;
+    void send_difference(Session& session, const wire::Tables& before);
+
     // controller_placement.cc
     void place_vnics(Session& session, const wire::Hello& hello, Nanos now);
     [[nodiscard]] std::string place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now);
     void note_taken(const ClusterEnd& vnic, HostIndex by);
     void remove_vnic(std::uint32_t id);
-    [[nodiscard]] std::string why_never(HostIndex host, const wire::HelloVnic& vnic) const;
     [[nodiscard]] std::string why_taken(HostIndex by) const;
     [[nodiscard]] std::string why_not_now(HostIndex host, const ClusterEnd& end, Nanos now);
     void retry_refused_vnics(Nanos now);
@@ -159,6 +178,7 @@ class Controller {
     void send_json(Session& session, wire::Type type, const std::string& text);
     // controller_tables.cc
     void note_capabilities(Session& session, const wire::Hello& hello);
+    void find_appliances(Session& session) const;
     void note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex now);
     void add_refusals(const Session& session, wire::Tables& tables) const;
     void send_tables(Session& session);

@@ -7,20 +7,6 @@
 
 namespace weir {
 
-/// Why the cluster file has no place for the vNIC on the host.
-std::string Controller::why_never(HostIndex host, const wire::HelloVnic& vnic) const {
-    const ClusterEnd* end = world_->cluster.find_vnic(vnic.name);
-    if (end == nullptr)
-        return "it is not in the cluster file";
-    const TenantConfig& tenant = world_->config.tenants[end->tenant];
-    if (!vnic.tenant.empty() && vnic.tenant != tenant.name)
-        return "its tenant is " + tenant.name + ", not " + vnic.tenant;
-    const std::string& wanted = tenant.vnics[end->index].host;
-    if (!wanted.empty() && wanted != world_->config.hosts[host].name)
-        return "its host is " + wanted;
-    return {};
-}
-
 std::string Controller::why_taken(HostIndex by) const {
     return "host " + world_->config.hosts[by].name + " has it";
 }
@@ -36,7 +22,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
     std::set<std::uint32_t> left = world_->cluster.vnics_of(session.host);
     std::vector<std::string> whys;
     for (const wire::HelloVnic& vnic : hello.vnics) {
-        whys.push_back(why_never(session.host, vnic));
+        whys.push_back(world_->why_never(session.host, vnic.name, vnic.tenant));
         if (whys.back().empty())
             left.erase(world_->cluster.find_vnic(vnic.name)->id);
     }

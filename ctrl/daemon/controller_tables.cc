@@ -41,9 +41,14 @@ std::uint64_t cut(wire::Tables& tables, const std::string& host) {
 void Controller::note_capabilities(Session& session, const wire::Hello& hello) {
     session.capabilities = hello.capabilities;
     session.tables_by_need = wire::has(hello.capabilities, wire::capability::kTablesByNeed);
-    std::set<std::string_view> tracked;
+    session.tracked.clear();
     for (const wire::HelloAppliance& appliance : hello.appliances)
-        tracked.insert(appliance.name);
+        session.tracked.push_back(appliance.name);
+    find_appliances(session);
+}
+
+void Controller::find_appliances(Session& session) const {
+    const std::set<std::string_view> tracked(session.tracked.begin(), session.tracked.end());
     session.appliances.clear();
     for (std::uint32_t i = 0; i < world_->config.appliances.size(); ++i)
         if (tracked.contains(world_->config.appliances[i].name))

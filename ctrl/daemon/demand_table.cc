@@ -57,6 +57,15 @@ void DemandTable::remove_vnic(std::uint32_t vnic) {
     (void)flows_.take(vnic);
 }
 
+void DemandTable::take_over(const DemandTable& before) {
+    for (const auto& [flow, demand] : before.flows_) {
+        const ClusterEnd* source = cluster_.find_end(flow.source);
+        if (source != nullptr && source->host != kNowhere && cluster_.allows(flow))
+            flows_[flow] = demand;
+    }
+    has_large_change_ = before.has_large_change_;
+}
+
 void DemandTable::remove_host(HostIndex host) {
     for (const std::uint32_t vnic : cluster_.vnics_of(host))
         remove_vnic(vnic);

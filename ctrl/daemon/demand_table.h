@@ -28,6 +28,9 @@ class DemandTable {
     /// Removes the demands of a vNIC that left its host; of all vNICs of a host.
     void remove_vnic(std::uint32_t vnic);
     void remove_host(HostIndex host);
+    /// Takes over the demands of a table of another configuration, as far as this one allows the flows. The
+    /// vNICs have their places already.
+    void take_over(const DemandTable& before);
 
     [[nodiscard]] const FlowDemands& flows() const { return flows_; }
     /// Whether a flow's demand changed by more than `resolve_change` of a resource of its path since the last

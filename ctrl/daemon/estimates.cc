@@ -163,6 +163,29 @@ double CapacityEstimates::left_idle(std::uint32_t appliance, const FlowDemands& 
     return left;
 }
 
+void CapacityEstimates::take_over(const CapacityEstimates& before, const Renumbering& places) {
+    for (std::uint32_t old = 0; old < places.appliances.size(); ++old) {
+        const std::uint32_t now = places.appliances[old];
+        if (now == kNowhere)
+            continue;
+        const estimate::CapacitySettings& bounds = before.searches_[old].settings();
+        if (bounds.min != searches_[now].settings().min || bounds.max != searches_[now].settings().max)
+            continue;
+        searches_[now] = before.searches_[old];
+        std::vector<std::size_t> kinds;
+        for (const User& user : users_[now]) {
+            const auto same = std::ranges::find_if(before.users_[old], [&](const User& each) {
+                return places.tenants[each.tenant] == user.tenant;
+            });
+            kinds.push_back(static_cast<std::size_t>(same - before.users_[old].begin()));
+        }
+        searches_[now].renumber_kinds(kinds);
+        allocated_[now] = before.allocated_[old];
+        allocated_flows_[now] = before.allocated_flows_[old];
+        slowdown_[now] = before.slowdown_[old];
+    }
+}
+
 void CapacityEstimates::search(std::uint32_t appliance, double seconds, double left_idle) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};

@@ -18,6 +18,7 @@
 #include "common/water_fill.h"
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/demand_table.h"
+#include "ctrl/daemon/renumbering.h"
 #include "ctrl/estimate/capacity_search.h"
 #include "ctrl/estimate/demand.h"
 
@@ -43,6 +44,8 @@ class DemandEstimates {
     /// At the end of an interval every average moves. Between intervals a demand only grows: a lower value
     /// from a part of the interval may rise again before its end.
     void update(const Cluster& cluster, const FlowDemands& demands, bool interval_ended);
+    /// Takes over the averages of another configuration.
+    void take_over(const DemandEstimates& before) { flows_ = before.flows_; }
     /// Of the last update, ordered by flow.
     [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
     /// Tokens of the interval; of a flow that is not known: 0.
@@ -75,6 +78,9 @@ class CapacityEstimates {
     /// The rates in force from now on. A new flow gets its rate at the end of the interval in which it began,
     /// and is ignored by the estimate until then.
     void set_allocated(const Cluster& cluster, const std::vector<wire::FlowAllocation>& rates);
+
+    /// Takes over the searches of another configuration. An appliance with other bounds is searched anew.
+    void take_over(const CapacityEstimates& before, const Renumbering& places);
 
     /// Capacity of an appliance to allocate in the next interval.
     [[nodiscard]] double rate(std::uint32_t appliance) const { return searches_[appliance].state().allocate; }

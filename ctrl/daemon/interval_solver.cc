@@ -25,6 +25,10 @@ nlohmann::json Solver::describe_appliances() const {
     return nlohmann::json::array();
 }
 
+std::vector<std::string> Solver::take_over(Solver& /*before*/, const Renumbering& /*places*/) {
+    return {};
+}
+
 IntervalSolver::IntervalSolver(const ClusterConfig& config)
     : config_(config),
       seconds_(to_seconds(config.interval)),
@@ -45,6 +49,15 @@ std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, 
     std::vector<wire::FlowAllocation> out = rates_within_limits(cluster);
     capacities_.set_allocated(cluster, out);
     return out;
+}
+
+std::vector<std::string> IntervalSolver::take_over(Solver& before, const Renumbering& places) {
+    const auto* other = dynamic_cast<const IntervalSolver*>(&before);
+    if (other == nullptr)
+        return {};
+    demands_.take_over(other->demands_);
+    capacities_.take_over(other->capacities_, places);
+    return pools_.take_over(other->pools_);
 }
 
 void IntervalSolver::divide_pools(const Cluster& cluster, const FlowDemands& demands, bool interval_ended) {

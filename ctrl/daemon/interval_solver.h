@@ -48,6 +48,9 @@ class Solver {
     /// The pools that it divides appliances by, owned by the solver; nullptr: it has none. Settings that
     /// change between two calls of solve() are in force from the second on.
     [[nodiscard]] virtual PoolRates* pools() { return nullptr; }
+    /// Takes over averages, searches and settings of pools from the solver of another configuration.
+    /// @return a sentence for each setting of a pool that was dropped
+    [[nodiscard]] virtual std::vector<std::string> take_over(Solver& before, const Renumbering& places);
 };
 
 /// The solver of weir-ctrl, five steps an interval: estimate demands and capacities; divide pooled appliances
@@ -66,6 +69,7 @@ class IntervalSolver final : public Solver {
     }
     [[nodiscard]] nlohmann::json describe_appliances() const override;
     [[nodiscard]] PoolRates* pools() override { return &pools_; }
+    [[nodiscard]] std::vector<std::string> take_over(Solver& before, const Renumbering& places) override;
     /// For tests and benches; they change with each solve().
     [[nodiscard]] const CapacityEstimates& capacities() const { return capacities_; }
     [[nodiscard]] const DemandEstimates& demands() const { return demands_; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "ctrl/store/store.h"
@@ -374,6 +375,17 @@ std::vector<std::string> PoolRates::restore(std::span<const PoolSetting> setting
         dropped.push_back(place.pools->layout.name(place.node).text +
                           ": what was set no longer counts: " + set(place, controls).front().to_line());
     return dropped;
+}
+
+std::vector<std::string> PoolRates::take_over(const PoolRates& before) {
+    const auto bounds = [](const ClusterApplianceConfig& of) {
+        return std::tie(of.name, of.capacity_min, of.capacity_max, of.latency);
+    };
+    for (Pools& now : pools_)
+        for (const Pools& old : before.pools_)
+            if (bounds(config_.appliances[now.appliance]) == bounds(before.config_.appliances[old.appliance]))
+                now.window = old.window;
+    return restore(before.settings());
 }
 
 }  // namespace weir

@@ -88,6 +88,8 @@ class PoolRates {
     /// Applies stored settings. A setting is dropped when the cluster file has changed the same value since.
     /// @return a sentence for each setting that was dropped
     [[nodiscard]] std::vector<std::string> restore(std::span<const PoolSetting> settings);
+    /// Takes over settings, and windows of appliances whose bounds are the same. @return as restore()
+    [[nodiscard]] std::vector<std::string> take_over(const PoolRates& before);
 
   private:
     /// One host's requests at an appliance, within an interval.

@@ -13,7 +13,7 @@ Session* Sessions::of_peer(const Peer& peer, std::uint32_t number) {
 bool Sessions::is_alive(HostIndex host, Nanos now) const {
     const Session* session = of_host(host);
     return session != nullptr && !session->is_silent &&
-           now - session->last_message <= kValidity * config_.interval;
+           now - session->last_message <= kValidity * config_->interval;
 }
 
 std::vector<Session*> Sessions::active() const {
@@ -27,7 +27,7 @@ std::vector<Session*> Sessions::active() const {
 std::string Sessions::why_refused(const Peer& peer, HostIndex host, const std::string& name) const {
     if (host == kNowhere)
         return "there is no host " + name + " in the cluster file";
-    if (peer.host.empty() && !config_.hosts[host].key.empty())
+    if (peer.host.empty() && !config_->hosts[host].key.empty())
         return "host " + name +
                " has a key in the cluster file, and a connection without one (ipc) claims it: " +
                "connect over tcp with secret_key_file, or remove the key from the cluster file";
@@ -67,6 +67,30 @@ Sessions::Opened Sessions::open(const Peer& peer, HostIndex host, std::uint32_t 
     session->last_message = now;
     routes_[peer.route] = host;
     return {*session, !is_repeated};
+}
+
+std::vector<std::unique_ptr<Session>> Sessions::adopt(const ClusterConfig& config,
+                                                      const Renumbering& places) {
+    std::vector<std::unique_ptr<Session>> gone;
+    std::vector<std::unique_ptr<Session>> now(config.hosts.size());
+    for (HostIndex old = 0; old < by_host_.size(); ++old) {
+        if (!by_host_[old])
+            continue;
+        const HostIndex host = places.hosts[old];
+        if (host == kNowhere) {
+            forget_route(*by_host_[old]);
+            gone.push_back(std::move(by_host_[old]));
+        } else {
+            by_host_[old]->host = host;
+            now[host] = std::move(by_host_[old]);
+        }
+    }
+    for (auto& [route, host] : routes_)
+        host = places.hosts[host];
+    std::erase_if(routes_, [](const auto& each) { return each.second == kNowhere; });
+    by_host_ = std::move(now);
+    config_ = &config;
+    return gone;
 }
 
 std::vector<Session*> Sessions::expire(Nanos now) {

@@ -24,6 +24,7 @@
 #include "common/wire/channel.h"
 #include "common/wire/messages.h"
 #include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/renumbering.h"
 
 namespace weir {
 
@@ -101,10 +102,12 @@ struct Session {
     bool has_demands = false;
     bool is_unsaved = false;                ///< rates were sent that the store does not have yet
     bool tables_due = false;                ///< its refusals changed
+    bool demands_due = false;               ///< flows are allowed that were not: a whole DEMAND is needed
     std::vector<Refusal> refused_vnics;     ///< in the order of the HELLO
     std::vector<std::string> unbilled;      ///< wire::Hello::unbilled
     bool tables_by_need = false;            ///< wire::capability::kTablesByNeed
-    std::vector<std::uint32_t> appliances;  ///< ids of those that the switch tracks, ordered
+    std::vector<std::string> tracked;       ///< names of the appliances that the switch tracks
+    std::vector<std::uint32_t> appliances;  ///< ids of those that the cluster file has, ordered
     std::uint32_t asked = 0;                ///< addresses that were answered in this interval
     std::uint64_t endpoints_left_out = 0;   ///< of the last TABLES: too many for a switch of an older version
 };
@@ -115,7 +118,11 @@ class Sessions {
     static constexpr std::uint32_t kValidity = 3;
 
     /// @param config outlives this
-    explicit Sessions(const ClusterConfig& config) : config_(config), by_host_(config.hosts.size()) {}
+    explicit Sessions(const ClusterConfig& config) : config_(&config), by_host_(config.hosts.size()) {}
+
+    /// Moves the sessions to another configuration. @return those of hosts that it does not have
+    [[nodiscard]] std::vector<std::unique_ptr<Session>> adopt(const ClusterConfig& config,
+                                                              const Renumbering& places);
 
     [[nodiscard]] Session* of_host(HostIndex host) const { return by_host_[host].get(); }
     /// The session that this peer opened under this number; nullptr: none.
@@ -147,7 +154,7 @@ class Sessions {
     /// A plain connection may have sent HELLO for another host since.
     void forget_route(const Session& session);
 
-    const ClusterConfig& config_;
+    const ClusterConfig* config_;
     std::vector<std::unique_ptr<Session>> by_host_;
     std::map<std::string, HostIndex, std::less<>> routes_;
 };

@@ -100,6 +100,10 @@ wire::Tables TableViews::whole(HostIndex host, std::span<const std::uint32_t> ap
     forget_foreign(host);
     own_changed_.erase(host);
     removed_.erase(host);
+    return view(host, appliances);
+}
+
+wire::Tables TableViews::view(HostIndex host, std::span<const std::uint32_t> appliances) const {
     const auto is_tracked = [&](std::uint32_t id) { return std::ranges::binary_search(appliances, id); };
     const std::set<std::uint32_t>& own = cluster_.vnics_of(host);
     std::set<std::uint32_t> ends(own.begin(), own.end());
@@ -114,6 +118,7 @@ wire::Tables TableViews::whole(HostIndex host, std::span<const std::uint32_t> ap
         for (const std::uint32_t appliance : cluster_.appliances_of(cluster_.find_end(vnic)->tenant))
             if (is_tracked(appliance))
                 tables.guarantees.push_back(cluster_.guarantee_of({vnic, appliance}));
+    std::ranges::sort(tables.guarantees, {}, &wire::FlowAllocation::flow);
     return tables;
 }
 
@@ -161,6 +166,34 @@ void TableViews::remove_idle(const FlowDemands& flows, Nanos now) {
     }
 }
 
+void TableViews::take_over(const TableViews& before, const Renumbering& places) {
+    const auto is_here = [this](std::uint32_t id, HostIndex host) {
+        const ClusterEnd* end = cluster_.find_end(id);
+        return end != nullptr && tenants_on(host).contains(end->tenant);
+    };
+    for (HostIndex old = 0; old < before.peers_.size(); ++old) {
+        const HostIndex host = places.hosts[old];
+        if (host == kNowhere)
+            continue;
+        for (const auto& [peer, used] : before.peers_[old])
+            if (is_here(peer, host))
+                see(host, peer, used);
+        if (before.own_changed_.contains(old))
+            own_changed_.insert(host);
+    }
+    for (const auto& [address, hosts] : before.sought_)
+        for (const auto& [old, asked] : hosts)
+            if (const HostIndex host = places.hosts[old]; host != kNowhere)
+                if (const TenantIndex tenant = places.tenants[address.tenant]; tenant != kNowhere)
+                    seek(host, {tenant, address.vlan, address.mac}, asked);
+    std::ranges::copy_if(before.moved_, std::inserter(moved_, moved_.end()),
+                         [this](std::uint32_t id) { return cluster_.find_end(id) != nullptr; });
+    for (const auto& [old, ids] : before.removed_)
+        if (const HostIndex host = places.hosts[old]; host != kNowhere)
+            removed_[host] = ids;
+    look_at_ = before.look_at_;
+}
+
 TableViews::Updates TableViews::take_updates() {
     Updates updates{.whole = std::exchange(own_changed_, {}), .changes = {}};
     for (const std::uint32_t id : std::exchange(moved_, {})) {
@@ -178,6 +211,41 @@ TableViews::Updates TableViews::take_updates() {
     for (auto& [host, tables] : updates.changes)
         tables.changes = true;
     return updates;
+}
+
+std::optional<wire::Tables> change_between(const wire::Tables& before, const wire::Tables& now) {
+    wire::Tables change{.changes = true};
+    const auto is_there = [&now](std::uint32_t id) {
+        return std::ranges::binary_search(now.endpoints, id, {}, &wire::Endpoint::id);
+    };
+    auto old = before.endpoints.begin();
+    for (const wire::Endpoint& end : now.endpoints) {
+        for (; old != before.endpoints.end() && old->id < end.id; ++old)
+            change.removed.push_back(old->id);
+        const bool is_known = old != before.endpoints.end() && old->id == end.id;
+        if (!is_known || *old != end)
+            change.endpoints.push_back(end);
+        old += is_known ? 1 : 0;
+    }
+    for (; old != before.endpoints.end(); ++old)
+        change.removed.push_back(old->id);
+    auto last = before.guarantees.begin();
+    const auto is_lost = [&](wire::FlowKey flow) {
+        return is_there(flow.source) && is_there(flow.destination);
+    };
+    for (const wire::FlowAllocation& guarantee : now.guarantees) {
+        for (; last != before.guarantees.end() && last->flow < guarantee.flow; ++last)
+            if (is_lost(last->flow))
+                return std::nullopt;
+        const bool is_known = last != before.guarantees.end() && last->flow == guarantee.flow;
+        if (!is_known || *last != guarantee)
+            change.guarantees.push_back(guarantee);
+        last += is_known ? 1 : 0;
+    }
+    for (; last != before.guarantees.end(); ++last)
+        if (is_lost(last->flow))
+            return std::nullopt;
+    return change;
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -21,6 +22,7 @@
 #include "common/wire/messages.h"
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/demand_table.h"
+#include "ctrl/daemon/renumbering.h"
 
 namespace weir {
 
@@ -47,6 +49,8 @@ class TableViews {
     /// The whole view. The host counts as informed of its own vNICs.
     /// @param appliances ids of those that the switch tracks, ordered
     [[nodiscard]] wire::Tables whole(HostIndex host, std::span<const std::uint32_t> appliances);
+    /// The same, while the host is informed of nothing.
+    [[nodiscard]] wire::Tables view(HostIndex host, std::span<const std::uint32_t> appliances) const;
     /// Peers by address, which come into the view. All that are not vNICs of the asking vNIC's tenant, on
     /// another host, are `unknown`, and remembered for kSoughtFor.
     [[nodiscard]] wire::Tables answer(HostIndex host, std::span<const wire::PeerAddress> asked, Nanos now);
@@ -59,6 +63,9 @@ class TableViews {
     };
     /// Changes since the last call.
     [[nodiscard]] Updates take_updates();
+    /// Takes over the peers and addresses of views of another configuration, as far as this one has them. Of
+    /// vNICs that are gone no switch is informed by take_updates(); see change_between().
+    void take_over(const TableViews& before, const Renumbering& places);
     [[nodiscard]] std::size_t peers_of(HostIndex host) const { return peers_[host].size(); }
     [[nodiscard]] std::size_t sought_of(HostIndex host) const { return sought_of_[host]; }
 
@@ -89,5 +96,10 @@ class TableViews {
     std::vector<std::size_t> sought_of_;                              // addresses by host
     Nanos look_at_ = 0;
 };
+
+/// TABLES with which a switch that has `before` gets `now`: the endpoints and guarantees that differ.
+/// @param before, now ordered by id and flow
+/// @return nothing: only the whole table can say it, as a guarantee between two known ends is gone
+[[nodiscard]] std::optional<wire::Tables> change_between(const wire::Tables& before, const wire::Tables& now);
 
 }  // namespace weir

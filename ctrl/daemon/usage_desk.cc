@@ -20,8 +20,26 @@ bool is_impossible(const wire::Usage& period) {
 }  // namespace
 
 UsageDesk::UsageDesk(const Cluster& cluster, BillWriter& bill, billing::UseTable& use, Note note)
-    : cluster_(cluster), bill_(bill), use_(use), note_(std::move(note)) {
+    : cluster_(&cluster), bill_(bill), use_(use), note_(std::move(note)) {
     (void)bill_.take_outcomes();  // of an earlier controller of this process, whose keys were others
+}
+
+void UsageDesk::adopt(const Cluster& cluster, const Renumbering& places) {
+    const auto moved = [&places](HostIndex host) { return host == kNowhere ? kNowhere : places.hosts[host]; };
+    for (auto& [id, origin] : origins_) {
+        origin.host = moved(origin.host);
+        origin.host_before = moved(origin.host_before);
+    }
+    for (auto& [key, billed] : waiting_)
+        billed.host = moved(billed.host);
+    for (Billed& billed : billed_)
+        billed.host = moved(billed.host);
+    std::map<HostIndex, std::uint64_t> in_flight;
+    for (const auto& [host, key] : in_flight_)
+        if (moved(host) != kNowhere)
+            in_flight.emplace(moved(host), key);
+    in_flight_ = std::move(in_flight);
+    cluster_ = &cluster;
 }
 
 /// The host that has the vNIC, or had it when the period began: its last periods come after it has left. A
@@ -30,9 +48,9 @@ UsageDesk::UsageDesk(const Cluster& cluster, BillWriter& bill, billing::UseTable
 bool UsageDesk::may_report(HostIndex host, const ClusterEnd& end, const wire::Usage& period,
                            std::int64_t now) {
     Origin& origin = origins_[end.id];
-    const std::string& wanted = cluster_.config().tenants[end.tenant].vnics[end.index].host;
+    const std::string& wanted = cluster_->config().tenants[end.tenant].vnics[end.index].host;
     const bool has_left = end.host == kNowhere && origin.host == kNowhere &&
-                          (wanted.empty() || wanted == cluster_.config().hosts[host].name);
+                          (wanted.empty() || wanted == cluster_->config().hosts[host].name);
     if (end.host == host || has_left) {
         if (origin.host != host)
             origin = {.host = host, .host_before = origin.host, .changed = now};
@@ -52,10 +70,10 @@ std::optional<UsageDesk::Payer> UsageDesk::payer_of(const Sender& sender, const 
             return std::nullopt;
         return Payer{&vnic.name, &vnic.tenant, vnic.reservation_bps};
     }
-    const ClusterEnd* const end = cluster_.find_end(period.vnic);
+    const ClusterEnd* const end = cluster_->find_end(period.vnic);
     if (end == nullptr || end->is_appliance || !may_report(sender.host, *end, period, now))
         return std::nullopt;
-    const TenantConfig& tenant = cluster_.config().tenants[end->tenant];
+    const TenantConfig& tenant = cluster_->config().tenants[end->tenant];
     const TenantVnicConfig& vnic = tenant.vnics[end->index];
     return Payer{&vnic.name, &tenant.name, vnic.reservation_bps};
 }
@@ -82,7 +100,7 @@ void UsageDesk::on_usage(const Sender& sender, std::span<const wire::Usage> peri
         ++counters_.deferred;
         return;
     }
-    const ClusterConfig& config = cluster_.config();
+    const ClusterConfig& config = cluster_->config();
     const std::string& host = config.hosts[sender.host].name;
     Billed billed{.host = sender.host, .session = sender.session};
     std::uint64_t first = UINT64_MAX;
@@ -152,6 +170,7 @@ void UsageDesk::note_refused(const std::string& host, const Refused& refused) {
 std::vector<UsageDesk::Billed> UsageDesk::take_billed() {
     for (const BillWriter::Outcome& outcome : bill_.take_outcomes())
         on_outcome(outcome);
+    std::erase_if(billed_, [](const Billed& billed) { return billed.host == kNowhere; });
     return std::exchange(billed_, {});
 }
 
@@ -168,8 +187,10 @@ void UsageDesk::on_outcome(const BillWriter::Outcome& outcome) {
     counters_.stored += outcome.appended.added;
     counters_.repeated += outcome.appended.repeated;
     counters_.clipped += outcome.appended.clipped;
+    if (billed.host == kNowhere)  // the host was removed meanwhile
+        return;
     if (outcome.appended.clipped != 0)
-        note_("clipped", "billing periods of host " + cluster_.config().hosts[billed.host].name +
+        note_("clipped", "billing periods of host " + cluster_->config().hosts[billed.host].name +
                              " that overlap others of the same vNIC; the part that is new is on the bill");
     billed_.push_back(billed);
 }

@@ -23,6 +23,7 @@
 #include "common/wire/records.h"
 #include "ctrl/billing/overcommit.h"
 #include "ctrl/daemon/cluster.h"
+#include "ctrl/daemon/renumbering.h"
 #include "ctrl/store/store.h"
 
 namespace weir {
@@ -70,6 +71,8 @@ class UsageDesk {
     /// @param cluster, bill, use outlive this
     UsageDesk(const Cluster& cluster, BillWriter& bill, billing::UseTable& use, Note note);
 
+    /// Goes on with the cluster of another configuration, which outlives this.
+    void adopt(const Cluster& cluster, const Renumbering& places);
     /// vNICs that the cluster file no longer has, by id.
     void set_removed(std::map<std::uint32_t, RemovedVnic> removed) { removed_ = std::move(removed); }
     [[nodiscard]] const std::map<std::uint32_t, RemovedVnic>& removed() const { return removed_; }
@@ -107,7 +110,7 @@ class UsageDesk {
     void note_refused(const std::string& host, const Refused& refused);
     void on_outcome(const BillWriter::Outcome& outcome);
 
-    const Cluster& cluster_;
+    const Cluster* cluster_;
     BillWriter& bill_;
     billing::UseTable& use_;
     Note note_;

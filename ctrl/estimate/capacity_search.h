@@ -90,6 +90,13 @@ class CapacitySearch {
     /// that is not plausible leaves it unchanged
     const State& update(const Reading& reading);
     [[nodiscard]] const State& state() const { return state_; }
+    [[nodiscard]] const CapacitySettings& settings() const { return settings_; }
+    /// Kinds of requests in mixes have other numbers from now on; see RequestMix::renumber().
+    void renumber_kinds(std::span<const std::size_t> before) {
+        mix_.renumber(before);
+        aim_.renumber(before);
+        work_.renumber(before);
+    }
     /// Latency over the least latency; 1 when requests do not queue at the appliance.
     [[nodiscard]] double slowdown(const Reading& reading) const;
 

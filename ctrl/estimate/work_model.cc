@@ -41,6 +41,30 @@ void RequestMix::remember(std::span<const double> tokens) {
         part /= total;
 }
 
+void RequestMix::renumber(std::span<const std::size_t> before) {
+    if (parts_.empty())
+        return;
+    std::vector<double> parts;
+    for (const std::size_t kind : before)
+        parts.push_back(kind < parts_.size() ? parts_[kind] : 0);
+    parts_ = std::move(parts);
+}
+
+void WorkModel::renumber(std::span<const std::size_t> before) {
+    if (kinds_ == 0)
+        return;
+    std::vector<double> work;
+    std::vector<double> covariance;
+    for (const std::size_t i : before) {
+        work.push_back(i < kinds_ ? work_[i] : 0);
+        for (const std::size_t j : before)
+            covariance.push_back(i < kinds_ && j < kinds_ ? spread(i, j) : 0);
+    }
+    kinds_ = before.size();
+    work_ = std::move(work);
+    spread_ = std::move(covariance);
+}
+
 void WorkModel::learn(std::span<const double> rates, bool full, double typical) {
     if (rates.size() > kKindsMost)
         return;

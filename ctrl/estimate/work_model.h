@@ -24,6 +24,9 @@ class RequestMix {
     /// Has no effect without tokens.
     void remember(std::span<const double> tokens);
     void forget() { parts_.clear(); }
+    /// Kinds have other numbers from now on. @param before by new number: the old one; at or beyond the
+    /// number of old kinds: a new kind
+    void renumber(std::span<const std::size_t> before);
     [[nodiscard]] bool is_known() const { return !parts_.empty(); }
 
   private:
@@ -40,6 +43,8 @@ class WorkModel {
     /// @param full requests waited at the appliance all the time; otherwise the rates took at most all of it
     /// @param typical work of a token; bounds the guess for a new kind while the appliance is not full
     void learn(std::span<const double> rates, bool full, double typical);
+    /// As RequestMix::renumber().
+    void renumber(std::span<const std::size_t> before);
     /// Capacity for a mix in tokens/s; 0 when a kind in it is not known.
     /// @param parts by kind, in any unit
     [[nodiscard]] double capacity(std::span<const double> parts) const;

@@ -103,3 +103,23 @@ TEST_CASE("tokens are shared by weight, each part at most what is wanted", "[wor
         shared({{.demand = 100, .shares = 0}, {.demand = 100, .shares = 0}, {.demand = 100, .shares = 0}}) ==
         std::vector<double>{0, 0, 0});
 }
+
+TEST_CASE("kinds that get other numbers keep their work and their parts", "[work]") {
+    WorkModel model;
+    for (int i = 0; i < 50; ++i) {
+        model.learn(std::vector<double>{900, 100}, true, 1e-3);
+        model.learn(std::vector<double>{500, 300}, true, 1e-3);
+    }
+    RequestMix mix;
+    mix.remember(std::vector<double>{900, 100});
+    const double capacity = model.capacity(std::vector<double>{1, 1});
+    const std::vector<std::size_t> before{2, 1, 0};  // a new kind, then the two in reverse
+    model.renumber(before);
+    mix.renumber(before);
+    CHECK(model.capacity(std::vector<double>{0, 1, 1}) == Approx(capacity));
+    CHECK(model.capacity(std::vector<double>{1, 1, 1}) == 0);
+    CHECK(mix.moved(std::vector<double>{0, 100, 900}) == Approx(0).margin(1e-9));
+    CHECK(mix.moved(std::vector<double>{500, 50, 450}) == Approx(0.5));
+    model.learn(std::vector<double>{0, 100, 900}, true, 1e-3);
+    CHECK(model.capacity(std::vector<double>{0, 1, 1}) == Approx(capacity).epsilon(0.01));
+}
