@@ -6,7 +6,8 @@
 
 namespace weir {
 
-inline constexpr std::int64_t kRequestBytesMax = 64 << 10;
+/// The longest is `apply` with a cluster file.
+inline constexpr std::int64_t kRequestBytesMax = 64 << 20;
 /// weirctl refuses a longer reply.
 inline constexpr std::int64_t kReplyBytesMax = 16 << 20;
 

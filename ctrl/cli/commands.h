@@ -40,7 +40,10 @@
     COMMAND(backup, "backup",      add_backup,      "controller: copy its store and its bill while it runs") \
     COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
     COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
-    COMMAND(plan,   "apply",       add_apply,       "controller: the changes by a new cluster file") \
+    COMMAND(apply,  "apply",       add_apply,       "controller: make a cluster file the next revision") \
+    COMMAND(apply,  "rollback",    add_rollback,    "controller: make an earlier revision the next one") \
+    COMMAND(apply,  "history",     add_history,     "controller: revisions of its specification") \
+    COMMAND(apply,  "show",        add_show,        "controller: text of its specification") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
     COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
@@ -48,6 +51,10 @@
 
 namespace CLI {
 class App;
+}
+
+namespace weir {
+struct ClusterConfig;
 }
 
 namespace weir::cli {
@@ -175,8 +182,17 @@ struct GuestOptions {
 /// text that is a number of Unix seconds.
 [[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view time);
 
-// plan, apply
+// apply, rollback, history, show
 
+/// Values that differ, promises that become smaller, vNICs that lose their place, and the outcome.
+/// @param change reply to `apply`; "pending" of the reply to `observed` may be in it
+[[nodiscard]] std::string apply_text(const json& change, const Terminal& terminal);
+[[nodiscard]] std::string history_text(const json& history, const Terminal& terminal);
+
+// plan
+
+/// The plan of a file that is to follow the one of the running controller. @throws Failure
+[[nodiscard]] json running_plan(const Session& session, const ClusterConfig& config);
 /// Tenants, resources by load, guarantees that would break, and the verdict.
 /// @param plan as plan_json() of ctrl/placement/cluster_plan.h makes it
 [[nodiscard]] std::string plan_text(const json& plan, const Terminal& terminal);

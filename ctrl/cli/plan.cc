@@ -1,4 +1,4 @@
-// plan.cc - weirctl plan, apply --dry-run: the plan of a cluster file, alone or against the running cluster.
+// plan.cc - weirctl plan: the plan of a cluster file, alone or against the running cluster.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -173,14 +173,6 @@ RunningCluster cluster_of(const std::string& socket, const json& running) {
     return cluster;
 }
 
-/// @param running may be null: nothing to compare with
-void print_plan(Session& session, const ClusterConfig& config, const RunningCluster* running,
-                const billing::UseTable& use) {
-    const ClusterPlan plan = plan_cluster(config, running, &use);
-    session.print(plan_json(config, plan, running), plan_text, plan.admitted());
-    session.exit_code = plan.admitted() ? kExitOk : kExitDoesNotFit;
-}
-
 }  // namespace
 
 std::string plan_text(const json& plan, const Terminal& terminal) {
@@ -199,6 +191,13 @@ std::string plan_text(const json& plan, const Terminal& terminal) {
            '\n';
 }
 
+json running_plan(const Session& session, const ClusterConfig& config) {
+    const json running = session.ask("running");
+    const RunningCluster cluster = cluster_of(session.socket, running);
+    const billing::UseTable use = use_of(running);
+    return plan_json(config, plan_cluster(config, &cluster, &use), &cluster);
+}
+
 void add_plan(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
     auto measured = std::make_shared<bool>(false);
@@ -213,29 +212,9 @@ void add_plan(CLI::App& command, Session& session) {
     command.callback([&session, file, measured] {
         const ClusterConfig config = value_or_throw(load_cluster(*file));
         const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
-        print_plan(session, config, nullptr, use);
-    });
-}
-
-void add_apply(CLI::App& command, Session& session) {
-    auto file = std::make_shared<std::string>();
-    auto dry_run = std::make_shared<bool>(false);
-    command.add_flag("--dry-run", *dry_run, "required: show the changes, make none");
-    command.add_option("FILE", *file, "the cluster file")->required();
-    command.footer(
-        "Example:\n"
-        "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
-        "The output is that of plan, with vNICs on their present hosts, and marks new entries.\n"
-        "Exit status 3 when the promises cannot be kept.");
-    command.callback([&session, file, dry_run] {
-        if (!*dry_run)
-            throw bad_input("apply", *file, "--dry-run",
-                            "the controller reads its file when it starts: replace the file and restart "
-                            "weir-ctrl; switches keep their rates meanwhile");
-        const ClusterConfig config = value_or_throw(load_cluster(*file));
-        const json running = session.ask("running");
-        const RunningCluster cluster = cluster_of(session.socket, running);
-        print_plan(session, config, &cluster, use_of(running));
+        const ClusterPlan plan = plan_cluster(config, nullptr, &use);
+        session.print(plan_json(config, plan, nullptr), plan_text, plan.admitted());
+        session.exit_code = plan.admitted() ? kExitOk : kExitDoesNotFit;
     });
 }
 

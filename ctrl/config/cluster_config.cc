@@ -25,10 +25,8 @@ constexpr std::size_t kTenantsMax = 10'000;
 constexpr std::size_t kTenantVnicsMax = 20'000;
 constexpr std::size_t kPoolsMax = 10'000;
 constexpr std::size_t kPoolVnicsMax = 20'000;
-/// Of a whole file: vNICs, parts of appliances in all tenants, vNICs in all pools. The largest file of so
-/// many has 1,820,000 values and 45 MB of text besides blanks.
+/// Of a whole file: vNICs, parts of appliances in all tenants, vNICs in all pools.
 constexpr std::size_t kAllMax = 100'000;
-constexpr JsonBounds kFileBounds{.bytes = 128U << 20, .values = 2'000'000};
 constexpr double kPriceMax = 1e9;
 constexpr Range kLinkRange{1'000'000, kLinkRateMax};
 constexpr Range kWeightRange{1, 10'000};
@@ -76,6 +74,7 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_part(reader, "headroom", config.headroom, {0, 500'000});
     read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});
     reader.read_quantity("keep_silent", Quantity::kDuration, config.keep_silent, {0, 3'600 * kNanosPerSec});
+    read_part(reader, "confirm_above", config.confirm_above, {0, 1'000'000});
     reader.read_flag("overcommit", config.overcommit);
     read_part(reader, "overcommit_utilization", config.overcommit_utilization, {10'000, 1'000'000});
     read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});
@@ -437,7 +436,7 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const C
                     faults.push_back(std::move(fault));
             return config;
         },
-        kFileBounds);
+        kClusterBounds);
 }
 
 std::variant<ClusterConfig, Faults> load_cluster(const std::string& path, const ClusterCheck& check) {

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/config/config_reader.h"
+#include "common/config/json_text.h"
 #include "common/error.h"
 #include "common/guarantee.h"
 #include "ctrl/alloc/vdc.h"
@@ -32,6 +33,8 @@ enum class GlobalWeights : std::uint8_t { kGuarantees, kWeights, kEqual };
 struct RackConfig {
     std::string name{};
     std::uint64_t uplink_bps = 0;  ///< each way, shared by all its hosts
+
+    bool operator==(const RackConfig&) const = default;
 };
 
 struct HostConfig {
@@ -40,6 +43,8 @@ struct HostConfig {
     std::string rack{};                         ///< empty = traffic to other hosts shares no rack's uplink
     std::string key{};                          ///< CURVE public key, 40 characters of Z85; empty = ipc only
     std::uint32_t vms_max = 0;                  ///< VMs that placement may put there; 0 = any number
+
+    bool operator==(const HostConfig&) const = default;
 };
 
 /// A shared service whose capacity is between two known bounds.
@@ -50,6 +55,8 @@ struct ClusterApplianceConfig {
     std::uint64_t capacity_min = 0;  ///< tokens/s that it certainly has: the most that may be reserved
     std::uint64_t capacity_max = 0;  ///< tokens/s that it certainly does not exceed
     Nanos latency = 0;  ///< that pools hold it to, instead of a search for its capacity; 0 = search
+
+    bool operator==(const ClusterApplianceConfig&) const = default;
 };
 
 struct TenantVnicConfig {
@@ -96,9 +103,10 @@ struct ClusterConfig {
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once
     /// 0..1h: guarantees of a host whose switch is silent are given to no other flow for so long
     Nanos keep_silent = 60 * kNanosPerSec;
-    bool overcommit = false;               ///< reservations may exceed capacities, within the next two values
-    double overcommit_utilization = 0.15;  ///< part of its reservation that a vNIC uses on average
-    double overcommit_failure_max = 0.05;  ///< part of the time that reservations of a resource may fail
+    double confirm_above = 0.2;  ///< part of the vNICs: a change that concerns more is to be confirmed
+    bool overcommit = false;     ///< reservations may exceed capacities, within the next two values
+    double overcommit_utilization = 0.15;     ///< part of its reservation that a vNIC uses on average
+    double overcommit_failure_max = 0.05;     ///< part of the time that reservations of a resource may fail
     std::optional<billing::Prices> prices{};  ///< rates in Mbit/s; absent = nothing is billed
     Nanos billing_period = kBillingPeriod;    ///< 1s..1h
     /// Divides the rest of the capacities among tenants
@@ -110,6 +118,9 @@ struct ClusterConfig {
     std::vector<TenantConfig> tenants;
     std::vector<PoolConfig> pools;
 };
+
+/// The largest file of 100,000 vNICs has 1,820,000 values and 45 MB of text besides blanks.
+inline constexpr JsonBounds kClusterBounds{.bytes = 128U << 20, .values = 2'000'000};
 
 /// A check beyond the file's form, such as placement_faults() of ctrl/placement.
 using ClusterCheck = std::function<Faults(const ClusterConfig&)>;

@@ -49,6 +49,7 @@ Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& stor
       use_(store.measured_use()),
       make_solver_(std::move(make)),
       world_(std::make_unique<World>(config, ids_of(config, store), use_, make_solver_)),
+      revision_(store.revision()),
       sessions_(world_->config),
       stored_(store.allocations()),
       usage_desk_(world_->cluster, store.bill(), use_,
@@ -226,6 +227,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     const auto [session, is_new] = sessions_.open(peer, host, header.session, now);
     if (is_new) {
         session.has_demands = has_demands;
+        session.adopted_at = std::int64_t{interval_} - 1;
         // Until its first DEMAND a switch gets the rates of its last session, or of the last epoch.
         if (const auto last = stored_.find(hello.host);
             is_first && last != stored_.end() && last->second.is_usable(unix_time_))
@@ -265,6 +267,9 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
         end_kept(session.host);
         session.demands_due = false;
     }
+    // A switch that missed a message asks for a snapshot.
+    if (header.interval > session.adopted_at && !session.tables_due && !header.has(wire::flags::kAskSnapshot))
+        session.revision = revision_;
     counters_.refused_records += wire::decode(body, records_);
     const std::size_t applied =
         world_->demands.apply(session.host, records_, header.has(wire::flags::kSnapshot));

@@ -102,7 +102,7 @@ class Controller {
     /// Messages to send, oldest first; the caller sends them.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
     /// Replies to commands that were answered later.
-    [[nodiscard]] std::vector<SideWork::Reply> take_replies() { return side_work_.take_replies(); }
+    [[nodiscard]] std::vector<SideWork::Reply> take_replies(Nanos now);
 
     /// Another configuration, with all vNICs at their places.
     struct Next {
@@ -116,6 +116,9 @@ class Controller {
     /// its TABLES. `next` was planned since the last message.
     void adopt(Next next, Nanos now);
 
+    /// The configuration in force, and the revision that it is of.
+    [[nodiscard]] const ClusterConfig& config() const { return world_->config; }
+    [[nodiscard]] std::int64_t revision() const { return revision_; }
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint32_t interval() const { return interval_; }
     [[nodiscard]] std::size_t connected_hosts() const { return sessions_.active().size(); }
@@ -148,6 +151,13 @@ class Controller {
     void send_billed();
     void restore_removed_vnics();
     void add_billed_vnics(const Session& session, wire::Tables& tables) const;
+
+    // controller_specification.cc
+    struct Proposal;
+    [[nodiscard]] nlohmann::json finish_apply(const Proposal& proposal, Nanos now, Faults& faults);
+    void describe_effect(const ClusterConfig& config, nlohmann::json& data, const Proposal& proposal,
+                         Faults& faults) const;
+    void describe_displaced(const Next& next, nlohmann::json& data, Faults& faults) const;
 
     // controller_adoption.cc
     void adopt_sessions(const ClusterConfig& before, const Renumbering& places, Nanos now);
@@ -202,6 +212,7 @@ class Controller {
     billing::UseTable use_;
     MakeSolver make_solver_;
     std::unique_ptr<World> world_;
+    std::int64_t revision_;  // of the store's specification
     Sessions sessions_;
     std::map<std::string, StoredAllocation> stored_;  // by host: the last rates of earlier epochs
     /// Guarantees that are kept for a silent host.

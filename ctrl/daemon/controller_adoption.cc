@@ -95,7 +95,9 @@ void Controller::refuse_displaced(const Displaced& vnic, const Renumbering& plac
     if (session == nullptr)
         return;
     session->refused_vnics.push_back(
-        {.vnic = {.name = vnic.name, .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan}, .why = vnic.why});
+        {.vnic = {.name = vnic.name, .tenant = vnic.tenant, .mac = vnic.mac, .vlan = vnic.vlan},
+         .why = vnic.why,
+         .is_final = vnic.is_final});
     session->tables_due = true;
     audit("refused", "vNIC " + vnic.name + " of host " + world_->config.hosts[host].name + ": " + vnic.why);
 }
@@ -124,6 +126,10 @@ wire::Tables Controller::view_of(const Session& session) const {
 void Controller::send_difference(Session& session, const wire::Tables& before) {
     const wire::Tables now = view_of(session);
     session.demands_due = session.tables_due || now != before;
+    if (session.demands_due)
+        session.adopted_at = interval_;
+    else if (session.revision + 1 == revision_)
+        session.revision = revision_;
     if (session.tables_due || now == before)
         return;
     std::optional<wire::Tables> change = session.tables_by_need ? change_between(before, now) : std::nullopt;

@@ -20,8 +20,8 @@ bool is_refused(const Session& session, const std::string& vnic) {
 void Controller::restore_removed_vnics() {
     std::map<std::uint32_t, RemovedVnic> by_id;
     for (RemovedVnic& vnic : store_.removed_vnics())
-        if (world_->cluster.find_vnic(vnic.name) == nullptr)
-            by_id.emplace(store_.endpoint_id("vnic", vnic.name), std::move(vnic));
+        if (world_->cluster.find_end(vnic.id) == nullptr)
+            by_id.emplace(vnic.id, std::move(vnic));
     usage_desk_.set_removed(std::move(by_id));
 }
 

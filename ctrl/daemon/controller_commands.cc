@@ -1,4 +1,6 @@
 // controller_commands.cc - the commands that weirctl may send to the controller, and their data as JSON.
+#include "ctrl/daemon/controller_commands.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -15,7 +17,6 @@
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/bill_json.h"
-#include "ctrl/daemon/controller.h"
 #include "ctrl/store/backup.h"
 
 namespace weir {
@@ -25,6 +26,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kSchema = 1;
 constexpr std::uint64_t kAuditEntriesMax = 1'000;
+constexpr std::atomic<bool> kNeverStops{false};
 
 json counters_json(const ControllerCounters& counters) {
     json malformed = json::object();
@@ -58,23 +60,6 @@ json counters_json(const ControllerCounters& counters) {
 Fault store_fault(const HostError& error) {
     return {"store", error.what(), "a store that can be read and written",
             "rates are allocated all the same"};
-}
-
-std::string reply_text(const Faults& faults, json data) {
-    json reply{{"schema", kSchema}, {"ok", faults.empty()}};
-    if (faults.empty())
-        reply["data"] = std::move(data);
-    else
-        reply["faults"] = faults_to_json(faults);
-    std::string bytes = reply.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (bytes.size() <= static_cast<std::size_t>(kReplyBytesMax))
-        return bytes;
-    return reply_text(
-        {{"command", "a reply of " + std::to_string(bytes.size()) + " bytes",
-          "at most " + std::to_string(kReplyBytesMax) + " bytes",
-          "weirctl takes no longer reply; ask for less of it, such as `bill --tenant NAME`, or, for a "
-          "cluster file of this size, use `plan FILE` instead of `apply --dry-run FILE`"}},
-        {});
 }
 
 /// Of the host's refused vNICs as many as people read, each with the reason, then the number of the others.
@@ -131,13 +116,6 @@ std::string changes_text(const std::vector<PoolSetting>& before, const std::vect
     return text.empty() ? "no value differs" : text;
 }
 
-const char* state_of(const Session* session) {
-    return session == nullptr      ? "absent"
-           : session->is_silent    ? "silent"
-           : !session->has_demands ? "welcomed"
-                                   : "connected";
-}
-
 /// Two files state a host's link: the switch's, and the cluster's. The smaller one counts, and the difference
 /// is for the operator to settle.
 json warnings_of(const ClusterConfig& config, const Session& session) {
@@ -154,64 +132,43 @@ json warnings_of(const ClusterConfig& config, const Session& session) {
 
 }  // namespace
 
-/// One request. Each command reads its arguments, and returns its data unless there are faults.
-class Controller::Commands {
-  public:
-    Commands(Controller& controller, const ConnectionCounters& connections, Nanos now, const StepTime& step,
-             const CommandOrigin& origin, Faults& faults)
-        : controller_(controller),
-          connections_(connections),
-          now_(now),
-          step_(step),
-          origin_(origin),
-          faults_(faults) {}
+const char* name_of_state(const Session* session) {
+    return session == nullptr      ? "absent"
+           : session->is_silent    ? "silent"
+           : !session->has_demands ? "welcomed"
+                                   : "connected";
+}
 
-    json run(const json& request);
-    /// The reply comes by take_replies().
-    [[nodiscard]] bool is_later() const { return is_later_; }
-
-  private:
-    json audit(ObjectReader& args);
-    json backup(ObjectReader& args);
-    json bill(ObjectReader& args);
-    json clock_step(ObjectReader& args);
-    json pool_reset(ObjectReader& args);
-    json pool_set(ObjectReader& args);
-    json pool_show(ObjectReader& args);
-    json running(ObjectReader& args);
-    json status(ObjectReader& args);
-
-    json later(std::function<json(const std::atomic<bool>& stop)> job);
-    void read_pool_name(ObjectReader& args, PoolChange& change);
-    json change_pool(const PoolChange& change);
-    [[nodiscard]] bool are_valid(ObjectReader& args) const {
-        args.finish();
-        return faults_.empty();
-    }
-
-    Controller& controller_;
-    const ConnectionCounters& connections_;
-    Nanos now_;
-    const StepTime& step_;
-    const CommandOrigin& origin_;
-    bool is_later_ = false;
-    Faults& faults_;
-};
+std::string reply_text(const Faults& faults, json data) {
+    json reply{{"schema", kSchema}, {"ok", faults.empty()}};
+    if (faults.empty())
+        reply["data"] = std::move(data);
+    else
+        reply["faults"] = faults_to_json(faults);
+    std::string bytes = reply.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (bytes.size() <= static_cast<std::size_t>(kReplyBytesMax))
+        return bytes;
+    return reply_text(
+        {{"command", "a reply of " + std::to_string(bytes.size()) + " bytes",
+          "at most " + std::to_string(kReplyBytesMax) + " bytes",
+          "weirctl takes no longer reply; ask for less of it, such as `bill --tenant NAME`, or, for a "
+          "cluster file of this size, use `plan FILE` instead of `apply --dry-run FILE`"}},
+        {});
+}
 
 json Controller::Commands::run(const json& request) {
     struct Entry {
         const char* name;
         json (Commands::*run)(ObjectReader& args);
     };
-    constexpr std::array kAll{Entry{"audit", &Commands::audit},
-                              Entry{"backup", &Commands::backup},
-                              Entry{"bill", &Commands::bill},
-                              Entry{"clock.step", &Commands::clock_step},
-                              Entry{"pool.reset", &Commands::pool_reset},
-                              Entry{"pool.set", &Commands::pool_set},
-                              Entry{"pool.show", &Commands::pool_show},
-                              Entry{"running", &Commands::running},
-                              Entry{"status", &Commands::status}};
+    constexpr std::array kAll{
+        Entry{"apply", &Commands::apply},           Entry{"audit", &Commands::audit},
+        Entry{"backup", &Commands::backup},         Entry{"bill", &Commands::bill},
+        Entry{"clock.step", &Commands::clock_step}, Entry{"history", &Commands::history},
+        Entry{"observed", &Commands::observed},     Entry{"pool.reset", &Commands::pool_reset},
+        Entry{"pool.set", &Commands::pool_set},     Entry{"pool.show", &Commands::pool_show},
+        Entry{"running", &Commands::running},       Entry{"specification", &Commands::specification},
+        Entry{"status", &Commands::status}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;
@@ -295,25 +252,51 @@ json Controller::Commands::backup(ObjectReader& args) {
 /// The data of a job that takes long: on another thread, and the reply comes later, unless it is needed at
 /// once. @throws HostError
 json Controller::Commands::later(std::function<json(const std::atomic<bool>& stop)> job) {
-    static constexpr std::atomic<bool> kNeverStops{false};
-    if (origin_.ticket == 0 || controller_.store_.bill().reader().is_in_memory())
+    if (is_needed_at_once())
         return job(kNeverStops);
-    is_later_ =
-        controller_.side_work_.add(origin_.ticket, [make = std::move(job)](const std::atomic<bool>& stop) {
+    is_later_ = add_job([make = std::move(job)](const std::atomic<bool>& stop) {
+        Faults faults;
+        json data;
+        try {
+            data = make(stop);
+        } catch (const HostError& error) {
+            faults.push_back(store_fault(error));
+        }
+        return SideWork::Reply{.text = reply_text(faults, std::move(data))};
+    });
+    return {};
+}
+
+/// The same for a job whose result the controller's own thread has to take up. @throws HostError
+json Controller::Commands::later_then(std::function<void(const std::atomic<bool>& stop)> job,
+                                      std::function<json(Nanos now, Faults& faults)> finish) {
+    if (is_needed_at_once()) {
+        job(kNeverStops);
+        return finish(now_, faults_);
+    }
+    is_later_ = add_job([job = std::move(job), finish = std::move(finish)](const std::atomic<bool>& stop) {
+        job(stop);
+        return SideWork::Reply{.finish = [finish](Nanos now) {
             Faults faults;
             json data;
             try {
-                data = make(stop);
+                data = finish(now, faults);
             } catch (const HostError& error) {
                 faults.push_back(store_fault(error));
             }
             return reply_text(faults, std::move(data));
-        });
-    if (!is_later_)
-        faults_.push_back({"command", std::to_string(SideWork::kJobsMax) + " others wait",
-                           "a bill or a backup when fewer wait",
-                           "they are made one after the other: ask later"});
+        }};
+    });
     return {};
+}
+
+bool Controller::Commands::add_job(SideWork::Job job) {
+    if (controller_.side_work_.add(origin_.ticket, std::move(job)))
+        return true;
+    faults_.push_back({"command", std::to_string(SideWork::kJobsMax) + " others wait",
+                       "a bill, a backup or a specification when fewer wait",
+                       "they are made one after the other: ask later"});
+    return false;
 }
 
 json Controller::Commands::clock_step(ObjectReader& args) {
@@ -417,9 +400,17 @@ json Controller::Commands::status(ObjectReader& args) {
     return data;
 }
 
+std::vector<SideWork::Reply> Controller::take_replies(Nanos now) {
+    std::vector<SideWork::Reply> replies = side_work_.take_replies();
+    for (SideWork::Reply& reply : replies)
+        if (reply.finish)
+            reply.text = reply.finish(now);
+    return replies;
+}
+
 std::string Controller::on_command(std::string_view request, const ConnectionCounters& connections, Nanos now,
                                    const StepTime& step, const CommandOrigin& origin) {
-    JsonText text = read_json_text(request);
+    JsonText text = read_json_text(request, {.bytes = static_cast<std::size_t>(kRequestBytesMax)});
     Faults faults = std::move(text.faults);
     json data;
     Commands commands(*this, connections, now, step, origin, faults);
@@ -436,10 +427,11 @@ json Controller::status(Nanos now) const {
     json hosts = json::array();
     for (HostIndex host = 0; host < world_->config.hosts.size(); ++host) {
         const Session* session = sessions_.of_host(host);
-        json one{{"name", world_->config.hosts[host].name}, {"state", state_of(session)}};
+        json one{{"name", world_->config.hosts[host].name}, {"state", name_of_state(session)}};
         if (session != nullptr) {
             one["authenticated"] = session->is_authenticated;
             one["version"] = session->version;
+            one["revision"] = session->revision;
             one["last_message_ms"] = (now - session->last_message) / 1'000'000;
             one["vnics"] = world_->cluster.vnics_of(host).size();
             one["flows"] = session->rates.size();
@@ -457,6 +449,7 @@ json Controller::status(Nanos now) const {
         if (what.starts_with("refused: ") || what.starts_with("malformed: "))
             refusals.push_back({{"what", what}, {"times", times}});
     return {{"cluster", world_->config.name},
+            {"revision", revision_},
             {"epoch", epoch_},
             {"interval", interval_},
             {"interval_ns", world_->config.interval},

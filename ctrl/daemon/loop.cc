@@ -75,7 +75,7 @@ class Loop {
                 intake_end(real_now(), config_.interval, clock_ == nullptr ? schedule_.next_tick() : kNever);
             server_.take(handlers);
             work_until(time());
-            for (const SideWork::Reply& reply : controller_.take_replies())
+            for (const SideWork::Reply& reply : controller_.take_replies(time()))
                 server_.reply(reply);
             report();
         }

@@ -13,10 +13,11 @@
 #include "common/config/config_text.h"
 #include "common/process.h"
 #include "common/run_lock.h"
+#include "ctrl/config/cluster_change.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/key_file.h"
 #include "ctrl/daemon/loop.h"
-#include "ctrl/daemon/removed_vnics.h"
+#include "ctrl/daemon/new_revision.h"
 #include "ctrl/placement/cluster_plan.h"
 
 namespace {
@@ -40,37 +41,68 @@ std::list<weir::RunLock> lock_sockets(const weir::ClusterConfig& config) {
     return locks;
 }
 
-/// @param clock null: time is real
-int serve(const weir::ClusterConfig& config, const std::string& text, weir::StoreTerms terms,
-          weir::SteppedClock* clock) {
+/// How weir-ctrl begins.
+struct Start {
+    weir::StoreTerms terms;
+    bool imports = false;                 ///< the file becomes the next revision of the specification
+    weir::SteppedClock* clock = nullptr;  ///< null: time is real
+};
+
+/// The file is imported into a store without a specification, or where the operator says so. Otherwise the
+/// store's counts, with the process's own keys of the file: changes by weirctl outlive a restart.
+weir::ClusterConfig specification_of(weir::Store& store, const weir::ClusterConfig& file,
+                                     const std::string& text, bool imports) {
+    if (imports || store.revision() == 0) {
+        const std::int64_t number =
+            weir::import_specification(store, file, text, "weir-ctrl --config", std::time(nullptr));
+        spdlog::info("the cluster file is revision {} of the specification", number);
+        return file;
+    }
+    const std::string stored = store.specification().value_or("");
+    const auto parsed = weir::parse_cluster(stored, weir::placement_faults);
+    if (const auto* faults = std::get_if<weir::Faults>(&parsed))
+        throw weir::HostError(
+            "revision " + std::to_string(store.revision()) + " of the specification, in the store " +
+            file.store + ", is not accepted by this weir-ctrl: " + faults->front().to_line() +
+            "; start it once with --import, which makes the file of --config the next revision");
+    if (!weir::changed_values(weir::cluster_part(stored), weir::cluster_part(text)).empty())
+        spdlog::warn(
+            "revision {} of the specification, in the store, counts; the cluster file differs, and is "
+            "read for the process's own keys only: `weirctl apply FILE` or --import makes it the next "
+            "revision",
+            store.revision());
+    return weir::with_process_of(file, std::get<weir::ClusterConfig>(parsed));
+}
+
+int serve(const weir::ClusterConfig& file, const std::string& text, Start start) {
     const std::atomic<bool>& stop = weir::stop_on_signals();
     weir::raise_file_limit();  // each switch is a connection, and there may be thousands
-    const std::string key = config.secret_key_file.empty() ? "" : weir::read_key(config.secret_key_file);
-    const std::list<weir::RunLock> locks = lock_sockets(config);
+    const std::string key = file.secret_key_file.empty() ? "" : weir::read_key(file.secret_key_file);
+    const std::list<weir::RunLock> locks = lock_sockets(file);
     std::error_code error;  // not read: the opening of the store reports the fault
-    std::filesystem::create_directories(std::filesystem::path(config.store).parent_path(), error);
-    terms.cluster = config.name;
-    weir::Store store(config.store, terms);
+    std::filesystem::create_directories(std::filesystem::path(file.store).parent_path(), error);
+    start.terms.cluster = file.name;
+    weir::Store store(file.store, start.terms);
     if (const std::int64_t lines = store.bill_lines_taken_over(); lines != 0)
         spdlog::info("the bill, {} lines, was moved from the store to {}", lines,
-                     weir::Store::bill_folder(config.store));
-    weir::note_removed_vnics(store, config, std::time(nullptr));
-    store.save_specification(text, std::time(nullptr));
+                     weir::Store::bill_folder(file.store));
+    const weir::ClusterConfig config = specification_of(store, file, text, start.imports);
     store.bill().start([] { return static_cast<std::int64_t>(std::time(nullptr)); });
-    weir::IntervalSolver solver(config);
-    weir::Controller controller(config, solver, store, std::time(nullptr));
+    weir::Controller controller(
+        config, [](const weir::ClusterConfig& of) { return std::make_shared<weir::IntervalSolver>(of); },
+        store, std::time(nullptr));
     weir::Server server(config, key);
     spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}", WEIR_VERSION,
                  config.name, controller.epoch(), config.hosts.size(), config.tenants.size(),
                  config.control_socket);
-    if (clock != nullptr)
+    if (start.clock != nullptr)
         spdlog::warn("{}", weir::kSteppedWarning);
-    weir::run_intervals(config, controller, server, stop, clock);
+    weir::run_intervals(config, controller, server, stop, start.clock);
     spdlog::info("stopping");
     return 0;
 }
 
-int run(const std::string& file, bool check_only, const weir::StoreTerms& terms, weir::SteppedClock* clock) {
+int run(const std::string& file, bool check_only, const Start& start) {
     const auto text = weir::read_text_file(file);
     if (const auto* fault = std::get_if<weir::Fault>(&text))
         return refuse({*fault}, file);
@@ -78,7 +110,7 @@ int run(const std::string& file, bool check_only, const weir::StoreTerms& terms,
     if (const auto* faults = std::get_if<weir::Faults>(&outcome))
         return refuse(*faults, file);
     if (!check_only)
-        return serve(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text), terms, clock);
+        return serve(std::get<weir::ClusterConfig>(outcome), std::get<std::string>(text), start);
     std::printf("%s: valid\n", file.c_str());
     return 0;
 }
@@ -92,7 +124,7 @@ int main(int argc, char** argv) {
     bool check = false;
     std::string clock = "real";
     weir::SteppedClock stepped;
-    weir::StoreTerms terms;
+    Start start;
     auto* config_option = app.add_option("--config", file, "cluster file (JSON with comments)");
     app.add_flag("--check", check, "validate the cluster file and exit");
     app.add_option("--make-key", key,
@@ -101,23 +133,27 @@ int main(int argc, char** argv) {
     app.add_option("--clock", clock, weir::kClockHelp)
         ->check(CLI::IsMember({"real", "stepped"}))
         ->capture_default_str();
-    app.add_option("--epoch-above", terms.epoch_above,
+    app.add_option("--epoch-above", start.terms.epoch_above,
                    "begin with an epoch above N: for a store that was lost, when the switches ignore the "
                    "controller for its lower epoch")
         ->type_name("N")
         ->check(CLI::Range(std::uint64_t{1}, weir::StoreTerms::kEpochAboveMax));
-    app.add_option("--renamed-from", terms.renamed_from,
+    app.add_option("--renamed-from", start.terms.renamed_from,
                    "name of the cluster so far: its store becomes that of the name in the cluster file")
         ->type_name("NAME");
+    app.add_flag("--import", start.imports,
+                 "make the cluster file the next revision of the specification in the store, which counts "
+                 "otherwise");
     app.set_version_flag("--version", WEIR_VERSION);
     CLI11_PARSE(app, argc, argv);
     if (key.empty() && file.empty()) {
         std::fprintf(stderr, "weir-ctrl: --config FILE or --make-key FILE is needed; see --help\n");
         return weir::kBadConfiguration;
     }
+    start.clock = clock == "stepped" ? &stepped : nullptr;
     try {
         if (key.empty())
-            return run(file, check, terms, clock == "stepped" ? &stepped : nullptr);
+            return run(file, check, start);
         std::printf("%s\n", weir::make_key(key).c_str());
         return 0;
     } catch (const weir::HostError& error) {

@@ -42,7 +42,7 @@ class Server {
         std::function<void(const Peer&, std::span<const std::uint8_t> header,
                            std::span<const std::uint8_t> body)>
             on_message;
-        /// A request of at most 64 KiB. @return the reply
+        /// A request of at most kRequestBytesMax. @return the reply
         std::function<std::string(std::string_view request)> on_command;
         /// Asked between two messages: false ends the turn. Empty: it ends when no message is left.
         std::function<bool()> is_time_left{};

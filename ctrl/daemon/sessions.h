@@ -102,6 +102,8 @@ struct Session {
     bool has_demands = false;
     bool is_unsaved = false;                ///< rates were sent that the store does not have yet
     bool tables_due = false;                ///< its refusals changed
+    std::int64_t revision = 0;              ///< of the specification that the switch has confirmed
+    std::int64_t adopted_at = -1;           ///< interval of the last adoption, or the one before it began
     bool demands_due = false;               ///< flows are allowed that were not: a whole DEMAND is needed
     std::vector<Refusal> refused_vnics;     ///< in the order of the HELLO
     std::vector<std::string> unbilled;      ///< wire::Hello::unbilled

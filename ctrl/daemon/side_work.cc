@@ -41,9 +41,10 @@ void SideWork::run() {
         const auto [ticket, job] = std::move(jobs_.front());
         jobs_.pop_front();
         lock.unlock();
-        std::string text = job(stop_);
+        Reply reply = job(stop_);
+        reply.ticket = ticket;
         lock.lock();
-        replies_.push_back({ticket, std::move(text)});
+        replies_.push_back(std::move(reply));
     }
 }
 

@@ -15,18 +15,22 @@
 #include <thread>
 #include <vector>
 
+#include "common/clock.h"
+
 namespace weir {
 
 class SideWork {
   public:
     static constexpr std::size_t kJobsMax = 4;
 
-    /// Makes a reply; ends early, with any text, once `stop` is set. Never throws.
-    using Job = std::function<std::string(const std::atomic<bool>& stop)>;
     struct Reply {
         std::uint64_t ticket = 0;
         std::string text{};
+        /// Makes the text, on the thread of take_replies()'s caller; empty: it is made.
+        std::function<std::string(Nanos now)> finish{};
     };
+    /// Makes a reply; ends early, with any, once `stop` is set. Never throws.
+    using Job = std::function<Reply(const std::atomic<bool>& stop)>;
 
     SideWork() = default;
     /// Stops the job that runs; those that wait get no reply.

@@ -41,12 +41,15 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
     const auto place = [&](const ClusterEnd& old) {
         const HostIndex host = places.hosts[old.host];
         const std::string& name = before.cluster.name_of(old);
-        std::string why = host == kNowhere ? "its host is not in the cluster file"
-                                           : why_never(host, name, before.config.tenants[old.tenant].name);
-        if (why.empty())
+        const std::string& tenant = before.config.tenants[old.tenant].name;
+        std::string why =
+            host == kNowhere ? "its host is not in the cluster file" : why_never(host, name, tenant);
+        const bool is_final = !why.empty();
+        if (!is_final)
             why = admission.why_not(*cluster.find_vnic(name), host);
         if (!why.empty()) {
-            displaced.push_back({old.id, old.host, name, old.mac, old.vlan, std::move(why)});
+            displaced.push_back(
+                {old.id, old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
             return;
         }
         const ClusterEnd& end = *cluster.find_vnic(name);

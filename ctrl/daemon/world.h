@@ -31,9 +31,11 @@ struct Displaced {
     std::uint32_t id = 0;
     HostIndex host = kNowhere;  ///< in the world before
     std::string name{};
+    std::string tenant{};
     std::string mac{};
     std::uint16_t vlan = 0;
     std::string why{};
+    bool is_final = false;  ///< by the configuration alone; otherwise it does not fit beside the others
 };
 
 struct World {

@@ -33,6 +33,8 @@ struct PoolVnicConfig {
     std::uint64_t reservation_tokens = 0;
     std::optional<std::uint64_t> limit_tokens{};  ///< at least the reservation; absent: none
     std::uint32_t shares = 100;                   ///< among its siblings, 1 to 10,000
+
+    bool operator==(const PoolVnicConfig&) const = default;
 };
 
 /// vNICs on any hosts that share an appliance, or the part of it that their parent has.
@@ -44,6 +46,8 @@ struct PoolConfig {
     std::optional<std::uint64_t> limit_tokens{};
     std::uint32_t shares = 100;
     std::vector<PoolVnicConfig> vnics{};
+
+    bool operator==(const PoolConfig&) const = default;
 };
 
 /// Reservation of each pool, in the order of `pools`: its own, or by default the sum of those in it.

@@ -14,7 +14,7 @@ namespace {
 using Statement = Database::Statement;
 using billing::MeasuredUse;
 
-constexpr std::int64_t kVersion = 2;
+constexpr std::int64_t kVersion = 3;
 /// Those of version 1.
 constexpr const char* kTables = R"(
     CREATE TABLE epochs (epoch INTEGER PRIMARY KEY, began INTEGER NOT NULL);
@@ -37,7 +37,16 @@ constexpr const char* kVersion2 = R"(
     CREATE TABLE removed_vnics (name TEXT PRIMARY KEY, tenant TEXT NOT NULL, reservation INTEGER NOT NULL,
         at INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    PRAGMA user_version = 2;
+)";
+constexpr const char* kVersion3 = R"(
+    ALTER TABLE specifications ADD COLUMN author TEXT NOT NULL DEFAULT '';
+    ALTER TABLE removed_vnics RENAME TO removed_before;
+    CREATE TABLE removed_vnics (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL,
+        reservation INTEGER NOT NULL, at INTEGER NOT NULL);
+    INSERT INTO removed_vnics SELECT endpoints.id, removed_before.name, tenant, reservation, at
+        FROM removed_before JOIN endpoints ON kind = 'vnic' AND endpoints.name = removed_before.name;
+    DROP TABLE removed_before;
+    PRAGMA user_version = 3;
 )";
 
 constexpr double kMillis = 1000;
@@ -78,9 +87,11 @@ Store::Store(const std::string& path, const StoreTerms& terms)
     taken_over_ = bill_.store().take_over(database_);
     bill_.open();
     Statement endpoints(database_, "SELECT id, kind, name FROM endpoints");
-    while (endpoints.step())
-        ids_.emplace(endpoints.text(1) + ' ' + endpoints.text(2),
-                     static_cast<std::uint32_t>(endpoints.integer(0)));
+    while (endpoints.step()) {
+        const auto id = static_cast<std::uint32_t>(endpoints.integer(0));
+        ids_.emplace(endpoints.text(1) + ' ' + endpoints.text(2), id);
+        next_id_ = std::max(next_id_, id + 1);
+    }
 }
 
 std::string Store::bill_folder(const std::string& path) {
@@ -112,7 +123,9 @@ void Store::make_tables() {
     if (version == 0)
         database_.run(kTables);
     database_.run(kLaterTables);
-    database_.run(kVersion2);
+    if (version < 2)
+        database_.run(kVersion2);
+    database_.run(kVersion3);
     transaction.commit();
 }
 
@@ -141,39 +154,97 @@ std::int64_t Store::single(const char* sql) {
     return statement.step() ? statement.integer(0) : 0;
 }
 
-std::optional<std::string> Store::specification() {
-    Statement last(database_, "SELECT text FROM specifications ORDER BY number DESC LIMIT 1");
-    if (!last.step())
+std::optional<std::string> Store::specification(std::int64_t number) {
+    Statement text(database_,
+                   "SELECT text FROM specifications WHERE ? IN (0, number) ORDER BY number DESC LIMIT 1");
+    text.bind(number);
+    if (!text.step())
         return std::nullopt;
-    return last.text(0);
+    return text.text(0);
 }
 
-bool Store::save_specification(std::string_view text, std::int64_t unix_time) {
-    if (specification() == text)
-        return false;
+std::int64_t Store::revision() {
+    return single("SELECT max(number) FROM specifications");
+}
+
+std::vector<Revision> Store::revisions(std::size_t count) {
+    std::vector<Revision> revisions;
+    Statement rows(database_,
+                   "SELECT number, at, length(CAST(text AS BLOB)), author FROM specifications "
+                   "ORDER BY number DESC LIMIT ?");
+    rows.bind(count);
+    while (rows.step())
+        revisions.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.text(3)});
+    std::reverse(revisions.begin(), revisions.end());
+    return revisions;
+}
+
+std::int64_t Store::add_revision(const NewRevision& revision, std::int64_t unix_time) {
     Database::Transaction transaction(database_);
-    Statement(database_, "INSERT INTO specifications (at, text) VALUES (?, ?)").execute(unix_time, text);
-    audit("specification", std::to_string(text.size()) + " bytes", unix_time);
+    const std::int64_t number = this->revision() + 1;
+    Statement(database_, "INSERT INTO specifications (number, at, text, author) VALUES (?, ?, ?, ?)")
+        .execute(number, unix_time, revision.text, revision.author);
+    remove_old_revisions(number);
+    write_endpoints(revision.ends);
+    write_removed_vnics(revision.removed);
+    audit("specification",
+          "revision " + std::to_string(number) + ", " + std::to_string(revision.text.size()) + " bytes" +
+              (revision.author.empty() ? "" : ", by " + revision.author),
+          unix_time);
     transaction.commit();
-    return true;
+    note_endpoints(revision.ends);
+    return number;
 }
 
-void Store::save_removed_vnics(std::span<const RemovedVnic> vnics) {
-    Database::Transaction transaction(database_);
+/// A retired row keeps its id, under a name that no vNIC can have.
+void Store::write_endpoints(const EndpointChanges& ends) {
+    Statement retire(database_, "UPDATE endpoints SET name = name || char(10) || id WHERE id = ?");
+    for (const std::uint32_t id : ends.retired)
+        retire.execute(id);
+    Statement insert(database_, "INSERT INTO endpoints (id, kind, name) VALUES (?, ?, ?)");
+    for (const EndpointChanges::Added& each : ends.added)
+        insert.execute(each.id, each.kind, each.name);
+}
+
+void Store::note_endpoints(const EndpointChanges& ends) {
+    for (const std::uint32_t id : ends.retired)
+        std::erase_if(ids_, [id](const auto& each) { return each.second == id; });
+    for (const EndpointChanges::Added& each : ends.added) {
+        ids_[each.kind + ' ' + each.name] = each.id;
+        next_id_ = std::max(next_id_, each.id + 1);
+    }
+}
+
+void Store::remove_old_revisions(std::int64_t last) {
+    Statement rows(database_,
+                   "SELECT number, length(CAST(text AS BLOB)) FROM specifications ORDER BY number DESC");
+    std::int64_t bytes = 0;
+    std::int64_t oldest = last;
+    while (rows.step() && rows.integer(0) > last - kRevisionsMax) {
+        bytes += rows.integer(1);
+        if (bytes > kRevisionBytesMax && rows.integer(0) != last)
+            break;
+        oldest = rows.integer(0);
+    }
+    rows.reset();
+    Statement(database_, "DELETE FROM specifications WHERE number < ?").execute(oldest);
+}
+
+void Store::write_removed_vnics(std::span<const RemovedVnic> vnics) {
     database_.run("DELETE FROM removed_vnics");
     Statement insert(database_,
-                     "INSERT INTO removed_vnics (name, tenant, reservation, at) VALUES (?, ?, ?, ?)");
+                     "INSERT INTO removed_vnics (id, name, tenant, reservation, at) VALUES (?, ?, ?, ?, ?)");
     for (const RemovedVnic& vnic : vnics)
-        insert.execute(vnic.name, vnic.tenant, vnic.reservation_bps, vnic.unix_time);
-    transaction.commit();
+        insert.execute(vnic.id, vnic.name, vnic.tenant, vnic.reservation_bps, vnic.unix_time);
 }
 
 std::vector<RemovedVnic> Store::removed_vnics() {
     std::vector<RemovedVnic> vnics;
-    Statement rows(database_, "SELECT name, tenant, reservation, at FROM removed_vnics");
+    Statement rows(database_,
+                   "SELECT id, name, tenant, reservation, at FROM removed_vnics ORDER BY name, id");
     while (rows.step())
-        vnics.push_back(
-            {rows.text(0), rows.text(1), static_cast<std::uint64_t>(rows.integer(2)), rows.integer(3)});
+        vnics.push_back({static_cast<std::uint32_t>(rows.integer(0)), rows.text(1), rows.text(2),
+                         static_cast<std::uint64_t>(rows.integer(3)), rows.integer(4)});
     return vnics;
 }
 
@@ -191,6 +262,8 @@ void Store::add_endpoints(std::span<const Name> names) {
         insert.execute();
     }
     transaction.commit();
+    for (const auto& [name, id] : added)
+        next_id_ = std::max(next_id_, id + 1);
     ids_.merge(added);
 }
 
@@ -202,6 +275,11 @@ std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
         known = ids_.find(key);
     }
     return known->second;
+}
+
+std::optional<std::uint32_t> Store::find_endpoint(std::string_view kind, std::string_view name) const {
+    const auto known = ids_.find(std::string(kind) + ' ' + std::string(name));
+    return known == ids_.end() ? std::nullopt : std::optional(known->second);
 }
 
 void Store::write(const StoreChanges& changes) {

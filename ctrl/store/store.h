@@ -58,11 +58,40 @@ struct PoolSetting {
 
 /// A vNIC that the cluster file no longer has; the periods from before are still billed.
 struct RemovedVnic {
+    std::uint32_t id = 0;
     std::string name{};
     std::string tenant{};
     std::uint64_t reservation_bps = 0;
     std::int64_t unix_time = 0;  ///< when the controller began without it
     bool operator==(const RemovedVnic&) const = default;
+};
+
+/// Changes of the ids of vNICs and appliances.
+struct EndpointChanges {
+    struct Added {
+        std::uint32_t id = 0;
+        std::string kind{};
+        std::string name{};
+    };
+    std::vector<Added> added{};
+    std::vector<std::uint32_t>
+        retired{};  ///< no longer of their names, which may get others; never used again
+};
+
+/// The store's part of a new revision.
+struct NewRevision {
+    std::string_view text{};
+    EndpointChanges ends{};
+    std::vector<RemovedVnic> removed{};
+    std::string author{};  ///< empty = not known
+};
+
+/// A text of the cluster file that was in force.
+struct Revision {
+    std::int64_t number = 0;
+    std::int64_t unix_time = 0;  ///< when it came into force
+    std::int64_t bytes = 0;
+    std::string author{};  ///< empty = not known
 };
 
 struct AuditEntry {
@@ -105,20 +134,34 @@ class Store {
     /// another cluster, or it is missing although its bill is there
     explicit Store(const std::string& path, const StoreTerms& terms = {});
 
-    /// Keeps the text of the cluster file, when it differs from the last one. @return whether it did
-    bool save_specification(std::string_view text, std::int64_t unix_time);
-    [[nodiscard]] std::optional<std::string> specification();
+    // The specification: texts of the cluster file, numbered from 1.
 
-    /// Replaces all.
-    void save_removed_vnics(std::span<const RemovedVnic> vnics);
+    static constexpr std::int64_t kRevisionsMax = 1'000;
+    static constexpr std::int64_t kRevisionBytesMax = 256 << 20;
+    /// Keeps the revision as the next one, with the ids of its ends and all vNICs that are removed by now. Of
+    /// earlier revisions the last 1,000 are kept, and of these the newest 256 MiB, at least one.
+    /// @return its number
+    std::int64_t add_revision(const NewRevision& revision, std::int64_t unix_time);
+    /// Number of the last revision; 0: there is none.
+    [[nodiscard]] std::int64_t revision();
+    /// Text of a revision; nothing: it is not kept. Without a number, of the last one.
+    [[nodiscard]] std::optional<std::string> specification(std::int64_t number = 0);
+    /// The last `count`, oldest first.
+    [[nodiscard]] std::vector<Revision> revisions(std::size_t count);
+    /// vNICs that the last revision no longer has.
     [[nodiscard]] std::vector<RemovedVnic> removed_vnics();
 
-    // Ids of vNICs and appliances (`kind`): the same one for a name, for ever.
+    // Ids of vNICs and appliances (`kind`): the same one for a name, until it is retired.
 
     using Name = std::pair<std::string_view, std::string_view>;  ///< kind, name
     /// Gives an id to each that has none, in one transaction.
     void add_endpoints(std::span<const Name> names);
     std::uint32_t endpoint_id(std::string_view kind, std::string_view name);
+    /// Nothing: it has none yet.
+    [[nodiscard]] std::optional<std::uint32_t> find_endpoint(std::string_view kind,
+                                                             std::string_view name) const;
+    /// Above all that were given so far.
+    [[nodiscard]] std::uint32_t next_endpoint() const { return next_id_; }
 
     // Epochs, and the state that an epoch leaves to the next one.
 
@@ -160,6 +203,10 @@ class Store {
     void write_use(const billing::UseTable::Uses& uses);
     void write_pool_settings(std::span<const PoolSetting> settings);
     void write_audit(std::span<const AuditEntry> entries);
+    void write_removed_vnics(std::span<const RemovedVnic> vnics);
+    void write_endpoints(const EndpointChanges& ends);
+    void note_endpoints(const EndpointChanges& ends);
+    void remove_old_revisions(std::int64_t last);
     [[nodiscard]] std::int64_t single(const char* sql);
 
     std::string path_;
@@ -168,6 +215,7 @@ class Store {
     BillWriter bill_;
     std::int64_t taken_over_ = 0;
     std::map<std::string, std::uint32_t, std::less<>> ids_;  // by "kind name"
+    std::uint32_t next_id_ = 1;
 };
 
 }  // namespace weir

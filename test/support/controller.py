@@ -5,6 +5,7 @@ One at a time per folder; the folder holds its cluster file, log, store and sock
 
 import contextlib
 import glob
+import json
 import os
 import sqlite3
 
@@ -32,6 +33,13 @@ class Controller(Daemon):
         self.endpoint = f"ipc://{folder}/ctrl.ipc"
         self.settings = self.cluster = {"interval": f"{INTERVAL_MS}ms", "listen": [self.endpoint],
                                         "control_socket": self.socket, "store": self.store, **cluster}
+
+    def apply(self, *options):
+        """The cluster as it is now becomes the next revision of the running controller."""
+        file = os.path.join(self.folder, "next.jsonc")
+        with open(file, "w") as stream:
+            json.dump(self.cluster, stream)
+        return self.ctl("apply", file, "--yes", *options)
 
     def host(self, name):
         return next(host for host in self.ctl("status")["hosts"] if host["name"] == name)

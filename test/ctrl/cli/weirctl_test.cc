@@ -55,6 +55,14 @@ std::string file_with(const std::string& text) {
 }
 
 // A switch that replays the canned answers and keeps the last request.
+/// Reply to `apply`.
+const char* const kAppliedChange =
+    R"({"base": 7, "revision": 8, "applied": true, "changes_in_all": 3, "changes": [
+        {"path": "tenants.A.weight", "before": "100", "now": "50"},
+        {"path": "tenants.B", "before": "", "now": "{}"}, {"path": "hosts.h9", "before": "{}", "now": ""}],
+    "smaller": ["tenant A: weight 100 -> 50"], "smaller_in_all": 1, "concerned": 2, "vnics": 9,
+    "held": [{"vnic": "c1", "host": "h1", "why": "it is not in the cluster file"}]})";
+
 class CannedSwitch {
   public:
     CannedSwitch() : fake_(fresh_socket(), [this](const std::string& text) { return answer(text); }) {}
@@ -88,6 +96,12 @@ class CannedSwitch {
             data = canned_why();
         else if (command == "running")
             data = {{"specification", kCluster}, {"vnics", {{"b1", "h1"}}}};
+        else if (command == "apply")
+            data = json::parse(kAppliedChange);
+        else if (command == "observed")
+            data = {{"revision", 8}, {"pending", {{{"host", "h2"}, {"state", "silent"}, {"revision", 7}}}}};
+        else if (command == "specification")
+            data = {{"revision", 8}, {"text", kCluster}};
         else if (command == "drops")
             data = canned_drops();
         else if (command == "vnic.remove" && data["name"] == "vm9")
@@ -249,7 +263,7 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 23);
+    CHECK(commands.size() == 26);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
 }
 
@@ -308,9 +322,40 @@ TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
         json::parse(fake.ctl("--json plan --measured " + file).output)["data"]["resources"][0]["measured"] ==
         false);
     CHECK(fake.last_request()["command"] == "running");
-    CHECK(fake.ctl("apply " + file).status == 2);
     CHECK(run("--socket /nowhere.sock apply --dry-run " + file).status == 1);
     CHECK(run("plan " + file_with("{\"interval\": 3}")).status == 2);
+    std::remove(file.c_str());
+}
+
+TEST_CASE("apply sends the file, prints the difference, and waits for the switches") {
+    CannedSwitch fake;
+    const std::string file = file_with(kCluster);
+    const Result plain = fake.ctl("apply " + file + " --base 7 --yes");
+    CHECK(plain.status == 0);
+    CHECK(fake.last_request()["args"] ==
+          json{{"text", kCluster}, {"base", 7}, {"yes", true}, {"dry_run", false}});
+    CHECK(plain.output ==
+          "    tenants.A.weight 100 -> 50\n"
+          "  + tenants.B {}\n"
+          "  - hosts.h9 {}\n"
+          "smaller promises:\n"
+          "  tenant A: weight 100 -> 50\n"
+          "vNICs that are connected and lose their place:\n"
+          "  c1 on host h1: it is not in the cluster file\n"
+          "concerns 2 of 9 vNICs\n"
+          "revision 8 is in force\n");
+    const Result waits = fake.ctl("apply " + file + " --wait 50ms");
+    CHECK(waits.status == 1);
+    CHECK(waits.output.ends_with("not confirmed yet:\n  host h2, silent\n"));
+    CHECK(fake.last_request() == json{{"schema", 1}, {"command", "observed"}, {"args", {{"revision", 8}}}});
+    const Result dry = fake.ctl("--json apply --dry-run " + file);
+    CHECK(dry.status == 0);
+    CHECK(json::parse(dry.output)["data"]["change"]["concerned"] == 2);
+    CHECK(fake.last_request()["args"]["dry_run"] == true);
+    CHECK(fake.ctl("rollback 3").status == 0);
+    CHECK(fake.last_request()["args"]["text"] == kCluster);
+    CHECK(fake.ctl("show").output == std::string(kCluster) + "\n");
+    CHECK(run("apply " + file_with("{\"interval\": 3}")).status == 2);
     std::remove(file.c_str());
 }
 

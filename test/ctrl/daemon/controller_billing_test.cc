@@ -154,7 +154,7 @@ TEST_CASE("a command that takes long is answered later, by another thread, and o
     CHECK(controller.on_command(bill, none, 0, {}, {.ticket = 7}).empty());
     std::vector<SideWork::Reply> replies;
     REQUIRE(testing::until([&] {
-        for (SideWork::Reply& reply : controller.take_replies())
+        for (SideWork::Reply& reply : controller.take_replies(0))
             replies.push_back(std::move(reply));
         return !replies.empty();
     }));

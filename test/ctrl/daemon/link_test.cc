@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctrl/daemon/controller.h"
-#include "ctrl/daemon/removed_vnics.h"
+#include "ctrl/daemon/new_revision.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/ctrl/daemon/max_min_solver.h"
 #include "test/support/catch.h"
@@ -520,7 +520,8 @@ TEST_CASE("the last periods of a vNIC that was removed from the cluster file are
     world.controller.reset();
     const ClusterConfig before = world.config;
     world.config.tenants[0].vnics[0].name = "a9";
-    world.store.save_removed_vnics(removed_vnics({}, before, world.config, kUnixTime));
+    (void)world.store.add_revision(new_revision(world.store, &before, world.config, "{}", kUnixTime),
+                                   kUnixTime);
     const std::uint64_t removed = kUnixTime * kNanosPerSec;
     world.h1.link->add_usage({"a1", {.began = removed - kNanosPerSec, .ended = removed, .delivered = 1'000}});
     world.h1.link->add_usage(  // of the time afterwards, when it is no tenant's vNIC
@@ -534,20 +535,4 @@ TEST_CASE("the last periods of a vNIC that was removed from the cluster file are
     CHECK(sums[0].periods == 1);
     CHECK(world.h1.link->usage().waiting() == 0);
     CHECK(world.h1.link->usage().unbilled().periods == 0);
-}
-
-TEST_CASE("a vNIC that is back in the cluster file, or was removed a month ago, is no removed one",
-          "[link]") {
-    const auto cluster = [](std::vector<std::string> names) {
-        ClusterConfig config;
-        config.tenants.emplace_back().name = "A";
-        for (std::string& name : names)
-            config.tenants[0].vnics.emplace_back().name = std::move(name);
-        return config;
-    };
-    const auto first = removed_vnics({}, cluster({"a", "b", "c"}), cluster({"a"}), 1'000);
-    CHECK(first == std::vector<RemovedVnic>{{"b", "A", 0, 1'000}, {"c", "A", 0, 1'000}});
-    CHECK(removed_vnics(first, cluster({"a"}), cluster({"a", "c"}), 2'000) ==
-          std::vector<RemovedVnic>{{"b", "A", 0, 1'000}});
-    CHECK(removed_vnics(first, cluster({"a"}), cluster({"a"}), 1'000 + kRemovedKept).empty());
 }

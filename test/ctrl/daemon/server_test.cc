@@ -314,7 +314,7 @@ TEST_CASE("a plain connection is refused as a host that has a key, and counted")
 
 TEST_CASE("a reply that weirctl would refuse is replaced by the reason") {
     Cell cell(false);
-    cell.store.save_specification(std::string(17 << 20, 'x'), 1'000);
+    cell.store.add_revision({.text = std::string(17 << 20, 'x')}, 1'000);
     const auto reply = nlohmann::json::parse(
         cell.controller->on_command(R"({"schema": 1, "command": "running"})", cell.server->counters(), 0));
     CHECK(reply["ok"] == false);

@@ -80,16 +80,30 @@ TEST_CASE("epochs rise, also when the clock does not") {
     CHECK(store.last_epoch() == 2'000);
 }
 
-TEST_CASE("a specification is stored once, and the last one is read back") {
+TEST_CASE("revisions of the specification are numbered, and read back by their numbers") {
     const test::TempFolder folder;
     {
         Store store(folder.file("ctrl.db"));
         CHECK_FALSE(store.specification());
-        CHECK(store.save_specification("{}", 1));
-        CHECK_FALSE(store.save_specification("{}", 2));
-        CHECK(store.save_specification("{ }", 3));
+        CHECK(store.revision() == 0);
+        CHECK(store.add_revision({.text = "{}", .author = "uid 0"}, 1) == 1);
+        CHECK(store.add_revision({.text = "{ }"}, 3) == 2);
     }
-    CHECK(Store(folder.file("ctrl.db")).specification() == "{ }");
+    Store store(folder.file("ctrl.db"));
+    CHECK(store.specification() == "{ }");
+    CHECK(store.specification(1) == "{}");
+    CHECK(store.revisions(5).front().author == "uid 0");
+    CHECK(store.audit_tail(1)[0].text == "revision 2, 3 bytes");
+}
+
+TEST_CASE("of old revisions a bounded number of bytes is kept") {
+    Store store(":memory:");
+    const std::string text(Store::kRevisionBytesMax / 3, 'x');
+    for (int i = 0; i < 5; ++i)
+        (void)store.add_revision({.text = text}, 1);
+    const std::vector<Revision> kept = store.revisions(10);
+    REQUIRE(kept.size() == 3);
+    CHECK(kept.back().number == 5);
 }
 
 TEST_CASE("pool settings are stored, and only the last ones") {
@@ -251,8 +265,8 @@ TEST_CASE("a store of version 1 is read on; the age of its rates is not known") 
         store.write({.allocations = {{"h1", allocation(4)}}});
     }
     Database(file).run(
-        "DROP TABLE facts; DROP TABLE removed_vnics; ALTER TABLE allocations DROP COLUMN at; PRAGMA "
-        "user_version = 1;");
+        "DROP TABLE facts; DROP TABLE removed_vnics; ALTER TABLE allocations DROP COLUMN at; ALTER TABLE "
+        "specifications DROP COLUMN author; PRAGMA user_version = 1;");
     Store store(file, {.cluster = "blue"});
     CHECK(store.endpoint_id("vnic", "web") == id);
     CHECK(store.last_epoch() == 700);
@@ -309,4 +323,23 @@ TEST_CASE("killed at any moment, the store has all that was committed, and no ha
         CHECK(store.audit_tail(1).front().unix_time >= reported);
         CHECK(store.last_epoch() == static_cast<std::uint64_t>(round) + 1);
     }
+}
+
+TEST_CASE("a store of version 2 is read on; its removed vNICs have their ids") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    std::uint32_t id = 0;
+    {
+        Store store(file);
+        id = store.endpoint_id("vnic", "web");
+        (void)store.add_revision({.text = "{}"}, 1);
+    }
+    Database(file).run(
+        "DROP TABLE removed_vnics; CREATE TABLE removed_vnics (name TEXT PRIMARY KEY, tenant TEXT NOT NULL, "
+        "reservation INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID; INSERT INTO removed_vnics VALUES "
+        "('web', 'A', 5, 700); ALTER TABLE specifications DROP COLUMN author; PRAGMA user_version = 2;");
+    Store store(file);
+    CHECK(store.removed_vnics() == std::vector<RemovedVnic>{{id, "web", "A", 5, 700}});
+    CHECK(store.revisions(5)[0].author.empty());
+    CHECK(store.specification() == "{}");
 }

@@ -2,9 +2,12 @@
 restarted at any moment.
 """
 
+import contextlib
+import copy
 import json
 import random
 import socket
+import threading
 
 import links
 from controller import Controller, make_key
@@ -89,9 +92,8 @@ class ControllerTest(ControllerCase):
         controller.ctl("pool", "reset", "sales")
         self.assertEqual(nodes()["sales"]["static"], {"reservation": 600, "limit": None, "shares": 100})
         controller.ctl("pool", "set", "sales", "shares=300")
-        controller.kill()
         controller.cluster["pools"][0]["shares"] = 50
-        controller.start()
+        controller.apply()
         self.assertEqual(nodes()["sales"]["static"]["shares"], 50)
         self.assertIn("sales: shares=300 no longer counts", str(controller.ctl("audit")))
 
@@ -289,6 +291,55 @@ class ControllerTest(ControllerCase):
         self.assertEqual(epochs, sorted(set(epochs)))
         self.wait_link(switch, "connected")
         controller.wait_host("h1", "connected")
+
+    def test_a_change_while_all_runs_reaches_the_switches_and_outlives_the_controller(self):
+        controller = self.control("h1", "h2")
+        first, second = self.join("h1", 1), self.join("h2", 2)
+        self.wait_limit(first, "vm1", 400)
+        self.wait_limit(second, "vm2", 200)
+        controller.settings = copy.deepcopy(controller.cluster)
+        controller.cluster["tenants"][0]["appliances"][0]["reservation"] = "500tokens"
+        with self.assertRaisesRegex(Refused, "base"):
+            controller.apply("--base", "7")
+        change = controller.apply("--base", "1", "--wait", "20s")
+        self.assertEqual((change["revision"], change["pending"], change["smaller"]), (2, [], []))
+        self.wait_limit(first, "vm1", 500)
+        self.wait_limit(second, "vm2", 200)
+        # The store's revision counts from now on; the file is the first one still.
+        controller.kill()
+        controller.start()
+        self.assertEqual(controller.ctl("status")["revision"], 2)
+        with open(controller.log) as stream:
+            self.assertIn("the cluster file differs", stream.read())
+        self.wait_limit(first, "vm1", 500)
+        controller.ctl("rollback", "1", "--yes", "--wait", "20s")
+        self.wait_limit(first, "vm1", 400)
+        self.assertEqual([each["revision"] for each in controller.ctl("history")["revisions"]], [1, 2, 3])
+
+    def test_killed_while_a_change_is_applied_the_controller_has_all_of_it_or_nothing(self):
+        controller = self.control("h1")
+        switch = self.join("h1", 1, 2)
+        self.wait_limit(switch, "vm1", 400)
+        moments = random.Random(3)
+        for number in range(8):
+            revision = controller.ctl("status")["revision"]
+            tokens = controller.cluster["tenants"][0]["appliances"][0]["reservation"] = f"{300 + number}tokens"
+            new = {"name": f"new{number}"}
+            controller.cluster["tenants"][0]["vnics"].append(new)
+            killer = threading.Timer(moments.random() * 0.05, controller.kill)
+            killer.start()
+            with contextlib.suppress(Refused):
+                controller.apply()
+            killer.join()
+            self.assertEqual(controller.stored("PRAGMA integrity_check"), [("ok",)])
+            (last, text), = controller.stored("SELECT max(number), text FROM specifications")
+            is_applied = tokens in text
+            self.assertEqual(last, revision + is_applied)
+            ends = controller.stored(f"SELECT count(*) FROM endpoints WHERE name = '{new['name']}'")
+            self.assertEqual(ends, [(int(is_applied),)])
+            controller.start()
+            self.assertEqual(controller.ctl("status")["revision"], last)
+        self.wait_link(switch, "connected")
 
     def test_a_second_controller_on_the_same_store_is_refused(self):
         controller = self.control("h1")

@@ -69,8 +69,11 @@ class RefusedTrafficTest(ControllerCase):
         controller.kill()
         self.wait_link(self.switch, "silent")
         self.assertEqual(self.packets("vm1", "from_vm", "offered"), 0)
-        del elsewhere["vnics"][0]["host"]
         controller.start()
+        self.wait_link(self.switch, "connected")
+        self.assertEqual(self.packets("vm1", "from_vm", "offered"), 0)
+        del elsewhere["vnics"][0]["host"]
+        controller.apply()
         self.wait_more("vm1", packets=1000, direction="from_vm")
         self.assertIsNone(self.switch.vnic("vm1")["refusal"])
         sender.halt()

@@ -1,0 +1,271 @@
+// cluster_change.cc - two cluster files compared, as JSON and as structs.
+#include "ctrl/config/cluster_change.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "common/config/json_text.h"
+#include "common/units.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+bool has_names(const json& list) {
+    return list.is_array() && !list.empty() && std::ranges::all_of(list, [](const json& each) {
+               return each.is_object() && each.contains("name") && each["name"].is_string();
+           });
+}
+
+/// A list of named members as an object of them.
+json by_name(const json& list) {
+    json members = json::object();
+    for (const json& each : list)
+        members[each["name"].get<std::string>()] = each;
+    return members;
+}
+
+void compare(const std::string& path, const json& before, const json& now, std::vector<ChangedValue>& out) {
+    if (before == now)
+        return;
+    const bool are_lists = (has_names(before) && (now.empty() || has_names(now))) ||
+                           (has_names(now) && (before.empty() || has_names(before)));
+    if (are_lists)
+        return compare(path, by_name(before), by_name(now), out);
+    if (!before.is_object() || !now.is_object()) {
+        out.push_back({path, before.dump(), now.dump()});
+        return;
+    }
+    std::set<std::string> keys;
+    for (const json* each : {&before, &now})
+        for (const auto& [key, value] : each->items())
+            keys.insert(key);
+    for (const std::string& key : keys) {
+        const std::string place = path.empty() ? key : path + '.' + key;
+        if (before.contains(key) && now.contains(key))
+            compare(place, before[key], now[key], out);
+        else if (before.contains(key))
+            out.push_back({place, before[key].dump(), ""});
+        else
+            out.push_back({place, "", now[key].dump()});
+    }
+}
+
+template <typename List>
+const typename List::value_type* find(const List& list, std::string_view name) {
+    const auto found = std::ranges::find(list, name, &List::value_type::name);
+    return found == list.end() ? nullptr : &*found;
+}
+
+/// Members of a list by name; a walk over two lists stays linear.
+template <typename List>
+std::map<std::string_view, const typename List::value_type*> index_of(const List& list) {
+    std::map<std::string_view, const typename List::value_type*> index;
+    for (const auto& each : list)
+        index.emplace(each.name, &each);
+    return index;
+}
+
+class Promises {
+  public:
+    void note(const std::string& owner, const char* promise, const std::string& before,
+              const std::string& now) {
+        sentences.push_back(owner + ": " + promise + ' ' + before + " -> " + now);
+    }
+    void compare_rate(const std::string& owner, const char* promise, std::uint64_t before,
+                      std::uint64_t now) {
+        if (now < before)
+            note(owner, promise, format_rate(before), format_rate(now));
+    }
+    /// A limit; absent = none.
+    template <typename Text>
+    void compare_limit(const std::string& owner, const char* promise, std::optional<std::uint64_t> before,
+                       std::optional<std::uint64_t> now, Text text) {
+        if (now && (!before || *now < *before))
+            note(owner, promise, before ? text(*before) : "none", text(*now));
+    }
+    void compare_tokens(const std::string& owner, const std::string& promise, std::uint64_t before,
+                        std::uint64_t now) {
+        if (now < before)
+            note(owner, promise.c_str(), std::to_string(before), std::to_string(now) + " tokens/s");
+    }
+
+    std::vector<std::string> sentences;
+};
+
+void compare_parts(const TenantConfig& before, const TenantConfig& now, Promises& out) {
+    const std::string owner = "tenant " + before.name;
+    const auto tokens = [](std::uint64_t amount) { return std::to_string(amount) + " tokens/s"; };
+    const auto index = index_of(now.appliances);
+    for (const TenantApplianceConfig& old : before.appliances) {
+        const auto found = index.find(old.name);
+        if (found == index.end()) {
+            out.sentences.push_back(owner + ": its part of " + old.name + " is removed");
+            continue;
+        }
+        const TenantApplianceConfig& part = *found->second;
+        out.compare_tokens(owner, "reservation at " + old.name, old.reservation_tokens,
+                           part.reservation_tokens);
+        out.compare_limit(owner, ("limit at " + old.name).c_str(), old.limit_tokens, part.limit_tokens,
+                          tokens);
+        if (old.bandwidth_bps && part.bandwidth_bps)
+            out.compare_rate(owner, ("bandwidth at " + old.name).c_str(), *old.bandwidth_bps,
+                             *part.bandwidth_bps);
+    }
+}
+
+void compare_vnics(const TenantConfig& before, const TenantConfig& now, Promises& out) {
+    const auto index = index_of(now.vnics);
+    for (const TenantVnicConfig& old : before.vnics) {
+        const std::string owner = "vNIC " + old.name;
+        const auto found = index.find(old.name);
+        if (found == index.end()) {
+            out.sentences.push_back(owner + " is removed");
+            continue;
+        }
+        out.compare_rate(owner, "reservation", old.reservation_bps, found->second->reservation_bps);
+        out.compare_limit(owner, "limit", old.limit_bps, found->second->limit_bps, format_rate);
+        if (found->second->weight < old.weight)
+            out.note(owner, "weight", std::to_string(old.weight), std::to_string(found->second->weight));
+    }
+}
+
+/// Whether values differ that every flow's rate depends on.
+bool differs_as_a_whole(const ClusterConfig& a, const ClusterConfig& b) {
+    return a.headroom != b.headroom || a.overcommit != b.overcommit ||
+           a.overcommit_utilization != b.overcommit_utilization ||
+           a.overcommit_failure_max != b.overcommit_failure_max || a.global != b.global ||
+           a.global_weights != b.global_weights;
+}
+
+/// Names of members that differ or are gone.
+template <typename List>
+std::set<std::string_view> changed_names(const List& before, const List& now) {
+    const auto index = index_of(now);
+    std::set<std::string_view> names;
+    for (const auto& each : before)
+        if (const auto found = index.find(each.name); found == index.end() || *found->second != each)
+            names.insert(each.name);
+    return names;
+}
+
+}  // namespace
+
+json cluster_part(std::string_view text) {
+    json stated = read_json_text(text, kClusterBounds).value;
+    if (stated.is_object())
+        for (const char* key : {"$schema", "listen", "secret_key_file", "control_socket", "store"})
+            stated.erase(key);
+    return stated;
+}
+
+std::vector<ChangedValue> changed_values(const json& before, const json& now) {
+    std::vector<ChangedValue> out;
+    compare("", before, now, out);
+    return out;
+}
+
+std::vector<std::string> smaller_promises(const ClusterConfig& before, const ClusterConfig& now) {
+    Promises out;
+    const auto tenants = index_of(now.tenants);
+    for (const TenantConfig& old : before.tenants) {
+        const auto found = tenants.find(old.name);
+        if (found == tenants.end()) {
+            out.sentences.push_back("tenant " + old.name + " is removed");
+            continue;
+        }
+        const TenantConfig& tenant = *found->second;
+        if (tenant.weight < old.weight)
+            out.note("tenant " + old.name, "weight", std::to_string(old.weight),
+                     std::to_string(tenant.weight));
+        if (old.sharing_rule == alloc::SharingRule::kMinimum && tenant.sharing_rule != old.sharing_rule)
+            out.note("tenant " + old.name, "sharing_rule", "minimum", "fixed");
+        compare_parts(old, tenant, out);
+        compare_vnics(old, tenant, out);
+    }
+    const auto hosts = index_of(now.hosts);
+    for (const HostConfig& old : before.hosts)
+        if (const auto found = hosts.find(old.name); found != hosts.end())
+            out.compare_rate("host " + old.name, "uplink", old.uplink_bps, found->second->uplink_bps);
+    const auto appliances = index_of(now.appliances);
+    for (const ClusterApplianceConfig& old : before.appliances)
+        if (const auto found = appliances.find(old.name); found != appliances.end())
+            out.compare_tokens("appliance " + old.name, "capacity_min", old.capacity_min,
+                               found->second->capacity_min);
+    return out.sentences;
+}
+
+std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& now,
+                            const std::map<std::string, std::string, std::less<>>& hosts) {
+    const bool is_whole = differs_as_a_whole(before, now);
+    const bool do_pools_differ = before.pools != now.pools;
+    const std::set<std::string> pooled = pooled_appliances(before.pools);
+    const auto racks = changed_names(before.racks, now.racks);
+    auto changed_hosts = changed_names(before.hosts, now.hosts);
+    for (const HostConfig& host : before.hosts)
+        if (racks.contains(host.rack))
+            changed_hosts.insert(host.name);
+    const auto appliances = changed_names(before.appliances, now.appliances);
+    const auto uses_changed = [&](const TenantConfig& tenant) {
+        return std::ranges::any_of(tenant.appliances, [&](const TenantApplianceConfig& part) {
+            return appliances.contains(part.name) || (do_pools_differ && pooled.contains(part.name));
+        });
+    };
+    const auto tenants = index_of(now.tenants);
+    std::size_t concerned = 0;
+    for (const TenantConfig& old : before.tenants) {
+        const auto found = tenants.find(old.name);
+        TenantConfig own = old;  // without its vNICs
+        TenantConfig next = found == tenants.end() ? TenantConfig{} : *found->second;
+        own.vnics.clear();
+        const std::vector<TenantVnicConfig> vnics = std::exchange(next.vnics, {});
+        const bool is_tenant_changed = is_whole || own != next || uses_changed(old);
+        const auto changed = changed_names(old.vnics, vnics);
+        for (const TenantVnicConfig& vnic : old.vnics) {
+            const auto place = hosts.find(vnic.name);
+            const bool is_host_changed = changed_hosts.contains(vnic.host) ||
+                                         (place != hosts.end() && changed_hosts.contains(place->second));
+            concerned += is_tenant_changed || is_host_changed || changed.contains(vnic.name) ? 1 : 0;
+        }
+    }
+    return concerned;
+}
+
+Faults faults_of_live_change(const ClusterConfig& running, const ClusterConfig& now, const json& stated) {
+    constexpr const char* kRestart =
+        "it cannot change while weir-ctrl runs: restart weir-ctrl with --import FILE";
+    constexpr const char* kProcess = "it is the process's own, in the file of --config";
+    Faults faults;
+    const auto check = [&](const char* key, bool is_same, const std::string& value, const char* why) {
+        if (!is_same)
+            faults.push_back({key, stated.contains(key) ? stated[key].dump() : "nothing", value, why});
+    };
+    const auto check_process = [&](const char* key, bool is_same, const std::string& value) {
+        check(key, is_same || !stated.contains(key), value, kProcess);
+    };
+    check("name", running.name == now.name, '"' + running.name + '"', kRestart);
+    check("interval", running.interval == now.interval, std::to_string(running.interval) + "ns", kRestart);
+    check("billing_period", running.billing_period == now.billing_period,
+          std::to_string(running.billing_period) + "ns", kRestart);
+    check_process("listen", running.listen == now.listen, json(running.listen).dump());
+    check_process("secret_key_file", running.secret_key_file == now.secret_key_file,
+                  '"' + running.secret_key_file + '"');
+    check_process("control_socket", running.control_socket == now.control_socket,
+                  '"' + running.control_socket + '"');
+    check_process("store", running.store == now.store, '"' + running.store + '"');
+    return faults;
+}
+
+ClusterConfig with_process_of(const ClusterConfig& process, ClusterConfig cluster) {
+    cluster.listen = process.listen;
+    cluster.secret_key_file = process.secret_key_file;
+    cluster.control_socket = process.control_socket;
+    cluster.store = process.store;
+    return cluster;
+}
+
+}  // namespace weir

@@ -1,0 +1,213 @@
+// controller_specification.cc - the commands about the specification: apply, history, its texts, and the
+// hosts that have not observed it yet.
+//
+// A proposed text is parsed beside the loop. Everything else is one step of the loop, so that nothing comes
+// between the checks, the store and the adoption: all of it happens, or nothing.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "common/config/config_text.h"
+#include "common/config/json_text.h"
+#include "ctrl/config/cluster_change.h"
+#include "ctrl/daemon/controller_commands.h"
+#include "ctrl/daemon/new_revision.h"
+#include "ctrl/placement/cluster_plan.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kChangesShown = 1'000;
+constexpr std::uint64_t kRevisionsShown = 1'000;
+
+template <typename List, typename Make>
+json first_of(const List& list, Make make) {
+    json out = json::array();
+    for (std::size_t i = 0; i < std::min(list.size(), kChangesShown); ++i)
+        out.push_back(make(list[i]));
+    return out;
+}
+
+std::string percent_text(double part) {
+    return std::to_string(std::llround(part * 100)) + "%";
+}
+
+}  // namespace
+
+/// A text on its way to the next revision.
+struct Controller::Proposal {
+    std::string text;
+    std::string peer;
+    std::int64_t base = 0;
+    bool is_dry_run = false;
+    bool is_confirmed = false;
+    // Made beside the loop.
+    json stated;
+    std::vector<ChangedValue> changes;
+    std::variant<ClusterConfig, Faults> config;
+
+    void parse(const std::string& before) {
+        config = parse_cluster(text, placement_faults);
+        stated = read_json_text(text, kClusterBounds).value;
+        changes = changed_values(cluster_part(before), cluster_part(text));
+    }
+};
+
+namespace {
+
+json describe(const std::vector<ChangedValue>& changes) {
+    return first_of(changes, [](const ChangedValue& each) {
+        return json{{"path", each.path}, {"before", each.before}, {"now", each.now}};
+    });
+}
+
+}  // namespace
+
+json Controller::Commands::apply(ObjectReader& args) {
+    auto proposal = std::make_shared<Proposal>();
+    std::uint64_t base = 0;
+    const std::int64_t revision = controller_.revision_;
+    constexpr const char* kText = "the text of a cluster file";
+    if (require(args, "text", kText)) {
+        if (const json& text = *args.take("text"); text.is_string())
+            proposal->text = text.get<std::string>();
+        else
+            args.fault("text", kText, "it is no text");
+    }
+    const bool has_base = args.read_integer("base", base, {0, UINT32_MAX});
+    args.read_flag("dry_run", proposal->is_dry_run);
+    args.read_flag("yes", proposal->is_confirmed);
+    if (!are_valid(args))
+        return {};
+    proposal->base = has_base ? static_cast<std::int64_t>(base) : revision;
+    proposal->peer = origin_.peer;
+    return later_then([proposal, before = controller_.store_.specification().value_or("")](
+                          const std::atomic<bool>&) { proposal->parse(before); },
+                      [this_controller = &controller_, proposal](Nanos now, Faults& faults) {
+                          return this_controller->finish_apply(*proposal, now, faults);
+                      });
+}
+
+/// @return the reply's data; with faults nothing has changed. @throws HostError: the store was not written,
+/// and nothing has changed
+json Controller::finish_apply(const Proposal& proposal, Nanos now, Faults& faults) {
+    if (const auto* wrong = std::get_if<Faults>(&proposal.config)) {
+        faults = *wrong;
+        return {};
+    }
+    const auto& stated = std::get<ClusterConfig>(proposal.config);
+    if (proposal.base != revision_)
+        faults.push_back({"base", std::to_string(proposal.base), std::to_string(revision_),
+                          "the specification was changed meanwhile: see `weirctl history`, and apply to the "
+                          "new one"});
+    for (Fault& fault : faults_of_live_change(world_->config, stated, proposal.stated))
+        faults.push_back(std::move(fault));
+    if (!faults.empty())
+        return {};
+    json data{{"base", revision_}, {"revision", revision_}, {"applied", false}};
+    data["changes"] = describe(proposal.changes);
+    data["changes_in_all"] = proposal.changes.size();
+    if (proposal.changes.empty())
+        return data;
+    ClusterConfig config = with_process_of(world_->config, stated);
+    NewRevision next = new_revision(store_, &world_->config, config, proposal.text, unix_time_);
+    next.author = proposal.peer;
+    describe_effect(config, data, proposal, faults);
+    Next planned = plan(std::move(config), ids_under(store_, next));
+    describe_displaced(planned, data, faults);
+    if (!faults.empty() || proposal.is_dry_run)
+        return data;
+    revision_ = store_.add_revision(next, unix_time_);
+    adopt(std::move(planned), now);
+    restore_removed_vnics();
+    data["revision"] = revision_;
+    data["applied"] = true;
+    return data;
+}
+
+/// Promises that become smaller, and the part of the cluster that the change concerns.
+void Controller::describe_effect(const ClusterConfig& config, json& data, const Proposal& proposal,
+                                 Faults& faults) const {
+    const std::vector<std::string> smaller = smaller_promises(world_->config, config);
+    data["smaller"] = first_of(smaller, [](const std::string& each) { return each; });
+    data["smaller_in_all"] = smaller.size();
+    std::map<std::string, std::string, std::less<>> hosts;
+    for (HostIndex host = 0; host < world_->config.hosts.size(); ++host)
+        for (const std::uint32_t id : world_->cluster.vnics_of(host))
+            hosts.emplace(world_->cluster.name_of(*world_->cluster.find_end(id)),
+                          world_->config.hosts[host].name);
+    const std::size_t all = world_->cluster.vnics().size();
+    const std::size_t concerned = concerned_vnics(world_->config, config, hosts);
+    data["vnics"] = all;
+    data["concerned"] = concerned;
+    const double most = world_->config.confirm_above * static_cast<double>(all);
+    if (static_cast<double>(concerned) > most && !proposal.is_confirmed && !proposal.is_dry_run)
+        faults.push_back({"yes", std::to_string(concerned) + " of " + std::to_string(all) + " vNICs",
+                          "at most " + percent_text(world_->config.confirm_above),
+                          "the change concerns more than `confirm_above`: see it with --dry-run, and apply "
+                          "it with --yes"});
+}
+
+/// vNICs that do not fit beside the others are faults. Those that leave by the configuration itself are held.
+void Controller::describe_displaced(const Next& next, json& data, Faults& faults) const {
+    json held = json::array();
+    for (const Displaced& vnic : next.displaced) {
+        const std::string& host = world_->config.hosts[vnic.host].name;
+        if (vnic.is_final)
+            held.push_back({{"vnic", vnic.name}, {"host", host}, {"why", vnic.why}});
+        else
+            faults.push_back({"tenants." + vnic.tenant + ".vnics." + vnic.name, "on host " + host,
+                              "a change that fits", vnic.why + "; move the vNIC first, or promise less"});
+    }
+    data["held"] = std::move(held);
+}
+
+json Controller::Commands::history(ObjectReader& args) {
+    std::uint64_t last = 20;
+    args.read_integer("last", last, {1, kRevisionsShown});
+    if (!are_valid(args))
+        return {};
+    json revisions = json::array();
+    for (const Revision& each : controller_.store_.revisions(last))
+        revisions.push_back({{"revision", each.number},
+                             {"time", each.unix_time},
+                             {"bytes", each.bytes},
+                             {"author", each.author}});
+    return {{"revision", controller_.revision_}, {"revisions", revisions}};
+}
+
+json Controller::Commands::specification(ObjectReader& args) {
+    std::uint64_t number = 0;
+    args.read_integer("revision", number, {1, UINT32_MAX});
+    if (!are_valid(args))
+        return {};
+    const auto text = controller_.store_.specification(static_cast<std::int64_t>(number));
+    if (!text) {
+        faults_.push_back({"revision", std::to_string(number), "one that `weirctl history` lists",
+                           "the store does not keep it"});
+        return {};
+    }
+    return {{"revision", number == 0 ? controller_.revision_ : static_cast<std::int64_t>(number)},
+            {"text", *text}};
+}
+
+/// Hosts whose switch has not confirmed the revision, with their state.
+json Controller::Commands::observed(ObjectReader& args) {
+    std::uint64_t number = 0;
+    args.read_integer("revision", number, {1, UINT32_MAX});
+    if (!are_valid(args))
+        return {};
+    const std::int64_t wanted = number == 0 ? controller_.revision_ : static_cast<std::int64_t>(number);
+    json pending = json::array();
+    for (const auto& session : controller_.sessions_.all())
+        if (session && session->revision < wanted)
+            pending.push_back({{"host", controller_.world_->config.hosts[session->host].name},
+                               {"state", name_of_state(session.get())},
+                               {"revision", session->revision}});
+    return {{"revision", controller_.revision_}, {"pending", pending}};
+}
+
+}  // namespace weir

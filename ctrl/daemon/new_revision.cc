@@ -1,0 +1,93 @@
+// new_revision.cc - ids that are new or retired, and vNICs that are removed or back.
+#include "ctrl/daemon/new_revision.h"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <variant>
+
+namespace weir {
+namespace {
+
+struct Owner {
+    std::string_view tenant;
+    std::uint64_t reservation_bps = 0;
+};
+using Owners = std::map<std::string_view, Owner>;  // by vNIC
+
+Owners owners_of(const ClusterConfig& config) {
+    Owners owners;
+    for (const TenantConfig& tenant : config.tenants)
+        for (const TenantVnicConfig& vnic : tenant.vnics)
+            owners.emplace(vnic.name, Owner{tenant.name, vnic.reservation_bps});
+    return owners;
+}
+
+/// vNICs of earlier revisions, and of the one before, that the new one does not have in their tenant.
+std::vector<RemovedVnic> removed_by(Store& store, const Owners& before, const Owners& now,
+                                    std::int64_t unix_time) {
+    const auto is_there = [&now](std::string_view name, std::string_view tenant) {
+        const auto found = now.find(name);
+        return found != now.end() && found->second.tenant == tenant;
+    };
+    std::vector<RemovedVnic> removed;
+    for (RemovedVnic& each : store.removed_vnics())
+        if (unix_time - each.unix_time < kRemovedKept && !is_there(each.name, each.tenant))
+            removed.push_back(std::move(each));
+    for (const auto& [name, owner] : before)
+        if (const auto id = store.find_endpoint("vnic", name); id && !is_there(name, owner.tenant))
+            removed.push_back(
+                {*id, std::string(name), std::string(owner.tenant), owner.reservation_bps, unix_time});
+    return removed;
+}
+
+}  // namespace
+
+NewRevision new_revision(Store& store, const ClusterConfig* before, const ClusterConfig& now,
+                         std::string_view text, std::int64_t unix_time) {
+    NewRevision revision{.text = text};
+    const Owners owners = owners_of(now);
+    revision.removed =
+        removed_by(store, before == nullptr ? Owners{} : owners_of(*before), owners, unix_time);
+    std::unordered_map<std::string_view, std::uint32_t> retired;  // by name
+    for (const RemovedVnic& vnic : revision.removed)
+        if (owners.contains(vnic.name) && store.find_endpoint("vnic", vnic.name) == vnic.id)
+            retired.emplace(vnic.name, vnic.id);
+    std::uint32_t next = store.next_endpoint();
+    const auto add = [&](const char* kind, const std::string& name) {
+        revision.ends.added.push_back({next++, kind, name});
+    };
+    for (const ClusterApplianceConfig& appliance : now.appliances)
+        if (!store.find_endpoint("appliance", appliance.name))
+            add("appliance", appliance.name);
+    for (const TenantConfig& tenant : now.tenants)
+        for (const TenantVnicConfig& vnic : tenant.vnics)
+            if (retired.contains(vnic.name) || !store.find_endpoint("vnic", vnic.name))
+                add("vnic", vnic.name);
+    for (const auto& [name, id] : retired)
+        revision.ends.retired.push_back(id);
+    return revision;
+}
+
+Cluster::IdOf ids_under(const Store& store, const NewRevision& revision) {
+    std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> added;
+    for (const EndpointChanges::Added& each : revision.ends.added)
+        added.emplace(std::pair<std::string_view, std::string_view>(each.kind, each.name), each.id);
+    return [&store, added = std::move(added)](std::string_view kind, std::string_view name) {
+        const auto found = added.find({kind, name});
+        return found != added.end() ? found->second : store.find_endpoint(kind, name).value_or(0);
+    };
+}
+
+std::int64_t import_specification(Store& store, const ClusterConfig& now, std::string_view text,
+                                  const std::string& author, std::int64_t unix_time) {
+    const std::optional<std::string> last = store.specification();
+    if (last == text)
+        return store.revision();
+    const auto parsed = parse_cluster(last.value_or(""));
+    NewRevision revision = new_revision(store, std::get_if<ClusterConfig>(&parsed), now, text, unix_time);
+    revision.author = author;
+    return store.add_revision(revision, unix_time);
+}
+
+}  // namespace weir

@@ -1,0 +1,91 @@
+// cluster_change_test.cc - differences of cluster files by name, smaller promises, and concerned vNICs.
+#include "ctrl/config/cluster_change.h"
+
+#include <nlohmann/json.hpp>
+
+#include "test/support/catch.h"
+
+using namespace weir;
+using nlohmann::json;
+
+namespace {
+
+const char* const kCluster = R"({"topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
+        "hosts": [{"name": "h1", "rack": "r1"}, {"name": "h2"}, {"name": "h3"}]},
+    "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "1ktokens"},
+                   {"name": "tape", "capacity_min": "1ktokens", "capacity_max": "1ktokens"}],
+    "tenants": [{"name": "A", "vnics": [{"name": "a1", "host": "h1"}, {"name": "a2", "reservation": "1Gbit"}],
+                 "appliances": [{"name": "disk", "reservation": "400tokens", "limit": "600tokens"}]},
+                {"name": "B", "vnics": [{"name": "b1"}, {"name": "b2", "host": "h2"}],
+                 "appliances": [{"name": "tape"}]}]})";
+
+ClusterConfig parsed(const json& text) {
+    return std::get<ClusterConfig>(parse_cluster(text.dump()));
+}
+
+/// @param change of the file
+template <typename Change>
+std::size_t concerned(Change change, const std::map<std::string, std::string, std::less<>>& hosts = {}) {
+    json now = json::parse(kCluster);
+    change(now);
+    return concerned_vnics(parsed(json::parse(kCluster)), parsed(now), hosts);
+}
+
+template <typename Change>
+std::vector<std::string> smaller(Change change) {
+    json now = json::parse(kCluster);
+    change(now);
+    return smaller_promises(parsed(json::parse(kCluster)), parsed(now));
+}
+
+}  // namespace
+
+TEST_CASE("members of lists are compared by their names, whatever their order", "[change]") {
+    const json before = json::parse(R"({"x": [{"name": "a", "v": 1}, {"name": "b", "v": 2}], "y": [1, 2]})");
+    const json now =
+        json::parse(R"({"x": [{"name": "b", "v": 3}, {"name": "a", "v": 1}, {"name": "c"}], "z": 1})");
+    CHECK(changed_values(before, now) ==
+          std::vector<ChangedValue>{
+              {"x.b.v", "2", "3"}, {"x.c", "", R"({"name":"c"})"}, {"y", "[1,2]", ""}, {"z", "", "1"}});
+    CHECK(changed_values(before, before).empty());
+    CHECK(changed_values(json::parse(R"({"x": [{"name": "a"}]})"), json::parse(R"({"x": []})")) ==
+          std::vector<ChangedValue>{{"x.a", R"({"name":"a"})", ""}});
+}
+
+TEST_CASE("each promise that becomes smaller has its sentence", "[change]") {
+    CHECK(smaller([](json&) {}).empty());
+    CHECK(smaller([](json& now) {
+              now["tenants"][0]["appliances"][0]["reservation"] = "300tokens";
+              now["tenants"][0]["appliances"][0]["limit"] = "500tokens";
+              now["tenants"][0]["vnics"][0]["limit"] = "2Gbit";
+              now["tenants"][0]["vnics"][1]["reservation"] = "500Mbit";
+              now["tenants"][0]["sharing_rule"] = "fixed";
+              now["tenants"][1]["appliances"] = json::array();
+              now["tenants"][1]["vnics"].erase(0);
+          }) == std::vector<std::string>{"tenant A: sharing_rule minimum -> fixed",
+                                         "tenant A: reservation at disk 400 -> 300 tokens/s",
+                                         "tenant A: limit at disk 600 tokens/s -> 500 tokens/s",
+                                         "vNIC a1: limit none -> 2Gbit",
+                                         "vNIC a2: reservation 1Gbit -> 500Mbit",
+                                         "tenant B: its part of tape is removed", "vNIC b1 is removed"});
+    CHECK(smaller([](json& now) { now["tenants"].erase(1); }) ==
+          std::vector<std::string>{"tenant B is removed"});
+    CHECK(smaller([](json& now) { now["tenants"][0]["vnics"][1]["reservation"] = "2Gbit"; }).empty());
+}
+
+TEST_CASE("vNICs are concerned by their own entry, their tenant, host and appliances, and the whole",
+          "[change]") {
+    CHECK(concerned([](json&) {}) == 0);
+    CHECK(concerned([](json& now) { now["tenants"][0]["vnics"][0]["weight"] = 50; }) == 1);
+    CHECK(concerned([](json& now) { now["tenants"][0]["weight"] = 50; }) == 2);
+    CHECK(concerned([](json& now) { now["tenants"].erase(1); }) == 2);
+    CHECK(concerned([](json& now) { now["appliances"][1]["capacity_max"] = "2ktokens"; }) == 2);
+    CHECK(concerned([](json& now) { now["topology"]["hosts"][1]["uplink"] = "5Gbit"; }) == 1);
+    CHECK(concerned([](json& now) { now["topology"]["hosts"][1]["uplink"] = "5Gbit"; },
+                    {{"a2", "h2"}, {"b1", "h3"}}) == 2);
+    CHECK(concerned([](json& now) { now["topology"]["racks"][0]["uplink"] = "50Gbit"; }) == 1);
+    CHECK(concerned([](json& now) { now["headroom"] = "10%"; }) == 4);
+    CHECK(concerned([](json& now) {
+              now["tenants"].push_back({{"name", "C"}, {"vnics", {{{"name", "c1"}}}}});
+          }) == 0);
+}
