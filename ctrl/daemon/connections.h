@@ -25,6 +25,7 @@ class Connections {
     /// @param plain_max of all plain connections together
     explicit Connections(std::size_t plain_max) : plain_max_(plain_max) {}
 
+    void set_plain_max(std::size_t plain_max) { plain_max_ = plain_max; }
     void on_accepted(int descriptor, Nanos now);
     void on_closed(int descriptor);
     [[nodiscard]] bool has(int descriptor) const { return connections_.contains(descriptor); }

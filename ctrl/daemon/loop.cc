@@ -5,6 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "common/service_notifier.h"
 #include "ctrl/daemon/intake.h"
@@ -77,6 +78,8 @@ class Loop {
             work_until(time());
             for (const SideWork::Reply& reply : controller_.take_replies(time()))
                 server_.reply(reply);
+            if (std::exchange(revision_, controller_.revision()) != controller_.revision())
+                server_.set_hosts(controller_.config().hosts);
             report();
         }
         notifier_.stopping();
@@ -112,7 +115,7 @@ class Loop {
         reported_ = controller_.interval();
         notifier_.status("cluster " + config_.name + ", epoch " + std::to_string(controller_.epoch()) + ": " +
                          std::to_string(controller_.connected_hosts()) + " of " +
-                         std::to_string(config_.hosts.size()) + " hosts are connected");
+                         std::to_string(controller_.config().hosts.size()) + " hosts are connected");
     }
 
     const ClusterConfig& config_;
@@ -126,6 +129,7 @@ class Loop {
     ServiceNotifier notifier_;
     Nanos turn_end_ = 0;
     std::uint32_t reported_ = 0;  // interval
+    std::int64_t revision_ = 0;   // whose hosts the server admits
 };
 
 }  // namespace

@@ -88,11 +88,7 @@ Server::Server(const ClusterConfig& config, const std::string& secret_key)
     : connections_(plain_peers_max(config.hosts.size())),
       zap_(context_, zmq::socket_type::router),
       commands_(context_, zmq::socket_type::router) {
-    for (const HostConfig& host : config.hosts) {
-        PublicKey key{};
-        if (!host.key.empty() && zmq_z85_decode(key.data(), host.key.c_str()) != nullptr)
-            hosts_.emplace(key, host.name);
-    }
+    set_hosts(config.hosts);
     zap_.set(zmq::sockopt::linger, 0);
     zap_.bind(kZapAddress);  // before the first connection
     for (const std::string& endpoint : config.listen)
@@ -181,8 +177,21 @@ void Server::note(const zmq::error_t& fault) {
         spdlog::warn("a socket of the controller: {} ({} faults)", fault.what(), times);
 }
 
-/// Answers ZeroMQ's request (RFC 27) for each new connection over tcp. A host's key admits it under the
-/// host's name, an unknown key denies it, and a key with too many connections refuses it for now.
+void Server::set_hosts(const std::vector<HostConfig>& hosts) {
+    keys_.clear();
+    hosts_.clear();
+    connections_.set_plain_max(plain_peers_max(hosts.size()));
+    for (const HostConfig& host : hosts) {
+        PublicKey key{};
+        if (host.key.empty() || zmq_z85_decode(key.data(), host.key.c_str()) == nullptr)
+            continue;
+        keys_.emplace(key, host.key);
+        hosts_.emplace(host.key, host.name);
+    }
+}
+
+/// Answers ZeroMQ's request (RFC 27) for each new connection over tcp. A host's key admits it, an unknown key
+/// denies it, and a key with too many connections refuses it for now.
 void Server::authenticate(const Handlers& handlers) {
     constexpr std::size_t kFrames = 9;  // two of the envelope, then version .. credentials
     for (int answered = 0; answered < kKeysPerTurn; ++answered) {
@@ -196,12 +205,13 @@ void Server::authenticate(const Handlers& handlers) {
             parts.size() == kFrames && parts[7].to_string_view() == "CURVE" && parts[8].size() == key.size();
         if (is_curve)
             std::memcpy(key.data(), parts[8].data(), key.size());
-        const auto host = is_curve ? hosts_.find(key) : hosts_.end();
-        const bool is_known = host != hosts_.end();
-        const bool is_admitted = is_known && connections_.may_open(host->second, now_of(steady_clock::now()));
+        const auto known = is_curve ? keys_.find(key) : keys_.end();
+        const bool is_known = known != keys_.end();
+        const bool is_admitted =
+            is_known && connections_.may_open(hosts_.at(known->second), now_of(steady_clock::now()));
         ++(is_admitted ? counters_.admitted : is_known ? counters_.surplus : counters_.denied);
         const std::array<std::string, 3> answer =
-            is_admitted ? std::array<std::string, 3>{"200", "OK", host->second}
+            is_admitted ? std::array<std::string, 3>{"200", "OK", known->second}
             : is_known  ? std::array<std::string, 3>{"300", "too many connections with this key", ""}
                         : std::array<std::string, 3>{"400", "no such key", ""};
         for (std::size_t i = 0; i < 4; ++i)  // envelope, version and request id are repeated
@@ -225,14 +235,26 @@ bool Server::receive_message(std::size_t index, const Handlers& handlers) {
     }
     Peer peer;
     peer.route = static_cast<char>(index) + parts[0].to_string();
-    // The name that authenticate() gave to the connection; a plain one has none.
-    if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr)
-        peer.host = user;
+    // The key that authenticate() gave to the connection as its user; a plain one has none.
+    if (const char* user = zmq_msg_gets(parts[2].handle(), "User-Id"); user != nullptr) {
+        const auto host = hosts_.find(std::string_view(user));
+        if (host == hosts_.end())
+            return revoke(parts[2]);
+        peer.host = host->second;
+    }
     if (const char* address = zmq_msg_gets(parts[2].handle(), "Peer-Address"); address != nullptr)
         peer.address = address;
     if (!may_stay(parts[2], peer.host))
         return true;
     handlers.on_message(peer, bytes_of(parts[1]), bytes_of(parts[2]));
+    return true;
+}
+
+/// The connection's key is in the cluster file no longer. @return true: there was a message
+bool Server::revoke(zmq::message_t& part) {
+    ++counters_.denied;
+    if (const int descriptor = zmq_msg_get(part.handle(), ZMQ_SRCFD); descriptor >= 0)
+        end_connection(descriptor);
     return true;
 }
 

@@ -59,6 +59,10 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
+    /// Admits the keys of these hosts from now on. Connections that showed another key end with their next
+    /// message.
+    void set_hosts(const std::vector<HostConfig>& hosts);
+
     /// Returns when a message is there, or after `wait_max`. Sockets that vanished with their folder come
     /// back.
     void wait(std::chrono::milliseconds wait_max);
@@ -93,13 +97,15 @@ class Server {
     void restore_files();
     void watch_connections();
     [[nodiscard]] bool may_stay(zmq::message_t& part, const std::string& key);
+    bool revoke(zmq::message_t& part);
     void end_connection(int descriptor);
 
     using PublicKey = std::array<std::uint8_t, 32>;
     zmq::context_t context_{1};
-    std::map<PublicKey, std::string> hosts_;  // by the key in the cluster file
-    std::vector<zmq::socket_t> routers_;      // by entry of `listen`
-    std::vector<zmq::socket_t> events_;       // of each router
+    std::map<PublicKey, std::string> keys_;                  // in the cluster file's notation
+    std::map<std::string, std::string, std::less<>> hosts_;  // by that
+    std::vector<zmq::socket_t> routers_;                     // by entry of `listen`
+    std::vector<zmq::socket_t> events_;                      // of each router
     Connections connections_;
     zmq::socket_t zap_;
     zmq::socket_t commands_;

@@ -322,6 +322,25 @@ TEST_CASE("a reply that weirctl would refuse is replaced by the reason") {
     CHECK(reply["faults"][0]["allowed"] == "at most 16777216 bytes");
 }
 
+TEST_CASE("a key that is replaced while all runs ends its connection, and the new one is admitted") {
+    Cell cell(true);
+    Dealer before(cell, &cell.h1);
+    test::FakeSwitch h1("h1", {}, "x");
+    before.send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return before.receive(h1) && h1.welcome; }));
+    const Keys rotated;
+    cell.config.hosts[0].key = rotated.open;
+    cell.server->set_hosts(cell.config.hosts);
+    const std::uint64_t messages = cell.controller->counters().messages;
+    before.send(h1.send_hello());
+    REQUIRE(cell.turn_until([&] { return cell.server->counters().denied >= 2; }));  // it tries again
+    CHECK(cell.controller->counters().messages == messages);
+    Dealer now(cell, &rotated);
+    test::FakeSwitch again("h1", {}, "x");
+    now.send(again.send_hello());
+    CHECK(cell.turn_until([&] { return cell.controller->counters().messages > messages; }));
+}
+
 TEST_CASE("over tcp a key has 4 connections, and one that ends makes room for the next") {
     Cell cell(true);
     std::vector<std::unique_ptr<Dealer>> dealers;
