@@ -142,6 +142,11 @@ bool differs_as_a_whole(const ClusterConfig& a, const ClusterConfig& b) {
            a.global_weights != b.global_weights;
 }
 
+bool is_same_but_vnics(const TenantConfig& a, const TenantConfig& b) {
+    return a.sharing_rule == b.sharing_rule && a.local == b.local && a.weight == b.weight &&
+           a.appliances == b.appliances;
+}
+
 /// Names of members that differ or are gone.
 template <typename List>
 std::set<std::string_view> changed_names(const List& before, const List& now) {
@@ -179,6 +184,8 @@ std::vector<std::string> smaller_promises(const ClusterConfig& before, const Clu
             continue;
         }
         const TenantConfig& tenant = *found->second;
+        if (tenant == old)
+            continue;
         if (tenant.weight < old.weight)
             out.note("tenant " + old.name, "weight", std::to_string(old.weight),
                      std::to_string(tenant.weight));
@@ -200,37 +207,35 @@ std::vector<std::string> smaller_promises(const ClusterConfig& before, const Clu
 }
 
 std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& now,
-                            const std::map<std::string, std::string, std::less<>>& hosts) {
+                            const std::function<std::string_view(const std::string& vnic)>& host_of) {
     const bool is_whole = differs_as_a_whole(before, now);
     const bool do_pools_differ = before.pools != now.pools;
     const std::set<std::string> pooled = pooled_appliances(before.pools);
     const auto racks = changed_names(before.racks, now.racks);
-    auto changed_hosts = changed_names(before.hosts, now.hosts);
+    auto hosts = changed_names(before.hosts, now.hosts);
     for (const HostConfig& host : before.hosts)
         if (racks.contains(host.rack))
-            changed_hosts.insert(host.name);
+            hosts.insert(host.name);
     const auto appliances = changed_names(before.appliances, now.appliances);
     const auto uses_changed = [&](const TenantConfig& tenant) {
         return std::ranges::any_of(tenant.appliances, [&](const TenantApplianceConfig& part) {
             return appliances.contains(part.name) || (do_pools_differ && pooled.contains(part.name));
         });
     };
+    const auto is_on_changed = [&](const TenantVnicConfig& vnic) {
+        return !hosts.empty() && (hosts.contains(vnic.host) || hosts.contains(host_of(vnic.name)));
+    };
     const auto tenants = index_of(now.tenants);
     std::size_t concerned = 0;
     for (const TenantConfig& old : before.tenants) {
         const auto found = tenants.find(old.name);
-        TenantConfig own = old;  // without its vNICs
-        TenantConfig next = found == tenants.end() ? TenantConfig{} : *found->second;
-        own.vnics.clear();
-        const std::vector<TenantVnicConfig> vnics = std::exchange(next.vnics, {});
-        const bool is_tenant_changed = is_whole || own != next || uses_changed(old);
-        const auto changed = changed_names(old.vnics, vnics);
-        for (const TenantVnicConfig& vnic : old.vnics) {
-            const auto place = hosts.find(vnic.name);
-            const bool is_host_changed = changed_hosts.contains(vnic.host) ||
-                                         (place != hosts.end() && changed_hosts.contains(place->second));
-            concerned += is_tenant_changed || is_host_changed || changed.contains(vnic.name) ? 1 : 0;
-        }
+        const bool is_all = is_whole || found == tenants.end() || !is_same_but_vnics(old, *found->second) ||
+                            uses_changed(old);
+        const auto changed = is_all || old.vnics == found->second->vnics
+                                 ? std::set<std::string_view>{}
+                                 : changed_names(old.vnics, found->second->vnics);
+        for (const TenantVnicConfig& vnic : old.vnics)
+            concerned += is_all || changed.contains(vnic.name) || is_on_changed(vnic) ? 1 : 0;
     }
     return concerned;
 }

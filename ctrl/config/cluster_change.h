@@ -8,7 +8,7 @@
 // promise becomes smaller, and A's vNICs are concerned.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -40,9 +40,10 @@ struct ChangedValue {
 
 /// vNICs of `before` whose own entry, tenant, host or appliance differs or is gone; all, when a value of the
 /// whole cluster differs.
-/// @param hosts where the vNICs are now, by name, beside those whose file names the host
-[[nodiscard]] std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& now,
-                                          const std::map<std::string, std::string, std::less<>>& hosts);
+/// @param host_of the host on which a vNIC is now, beside those whose file names the host; empty: on none
+[[nodiscard]] std::size_t concerned_vnics(
+    const ClusterConfig& before, const ClusterConfig& now,
+    const std::function<std::string_view(const std::string& vnic)>& host_of);
 
 /// Faults of a change that a controller cannot make while it runs: the cluster's name, the interval, the
 /// billing period, and the keys of its process where the text states them.

@@ -48,7 +48,7 @@ Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& stor
       epoch_(store.begin_epoch(unix_time)),
       use_(store.measured_use()),
       make_solver_(std::move(make)),
-      world_(std::make_unique<World>(config, ids_of(config, store), use_, make_solver_)),
+      world_(std::make_shared<World>(config, ids_of(config, store), use_, make_solver_)),
       revision_(store.revision()),
       sessions_(world_->config),
       stored_(store.allocations()),

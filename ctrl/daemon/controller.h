@@ -106,7 +106,7 @@ class Controller {
 
     /// Another configuration, with all vNICs at their places.
     struct Next {
-        std::unique_ptr<World> world;
+        std::shared_ptr<World> world;
         Renumbering places;
         std::vector<Displaced> displaced;  ///< vNICs for which it has no place
     };
@@ -211,7 +211,7 @@ class Controller {
     std::uint32_t interval_ = 0;
     billing::UseTable use_;
     MakeSolver make_solver_;
-    std::unique_ptr<World> world_;
+    std::shared_ptr<World> world_;
     std::int64_t revision_;  // of the store's specification
     Sessions sessions_;
     std::map<std::string, StoredAllocation> stored_;  // by host: the last rates of earlier epochs

@@ -9,7 +9,7 @@ namespace weir {
 
 Controller::Next Controller::plan(ClusterConfig config, const Cluster::IdOf& id_of) const {
     const Renumbering places(world_->config, config);
-    Next next{std::make_unique<World>(std::move(config), id_of, use_, make_solver_), places, {}};
+    Next next{std::make_shared<World>(std::move(config), id_of, use_, make_solver_), places, {}};
     for (const auto& session : sessions_.all()) {
         if (!session || places.hosts[session->host] == kNowhere)
             continue;
@@ -22,11 +22,14 @@ Controller::Next Controller::plan(ClusterConfig config, const Cluster::IdOf& id_
 }
 
 void Controller::adopt(Next next, Nanos now) {
-    std::map<HostIndex, wire::Tables> views;  // by host before
+    const std::set<HostIndex> concerned = next.world->concerned_hosts(*world_, next.places);
+    const bool are_appliances_same = next.world->config.appliances == world_->config.appliances;
+    std::map<HostIndex, wire::Tables> views;  // by host afterwards
     for (const Session* session : sessions_.active())
-        views.emplace(session->host, view_of(*session));
+        if (const HostIndex host = next.places.hosts[session->host]; concerned.contains(host))
+            views.emplace(host, view_of(*session));
     const std::vector<std::string> dropped = next.world->take_state(*world_, next.places);
-    const std::unique_ptr<World> before = std::exchange(world_, std::move(next.world));
+    std::shared_ptr<World> before = std::exchange(world_, std::move(next.world));
     usage_desk_.adopt(world_->cluster, next.places);
     adopt_sessions(before->config, next.places, now);
     adopt_kept(next.places);
@@ -41,16 +44,19 @@ void Controller::adopt(Next next, Nanos now) {
         if (next.places.tenants[tenant] != kNowhere)
             changed.insert(next.places.tenants[tenant]);
     changed_tenants_ = std::move(changed);
-    for (Session* session : sessions_.active()) {
-        find_appliances(*session);
-        judge_refusals(*session);
-    }
     refusals_may_end_ = true;
-    for (const auto& [host, tables] : views)
-        if (const HostIndex place = next.places.hosts[host]; place != kNowhere)
-            if (Session* session = sessions_.of_host(place); session != nullptr && !session->is_silent)
-                send_difference(*session, tables);
+    for (Session* session : sessions_.active()) {
+        if (!are_appliances_same)
+            find_appliances(*session);
+        judge_refusals(*session);
+        const auto view = views.find(session->host);
+        if (session->tables_due || (view != views.end() && view_of(*session) != view->second))
+            send_difference(*session, view == views.end() ? wire::Tables{} : view->second);
+        else if (session->revision + 1 == revision_)
+            session->revision = revision_;
+    }
     retry_refused_vnics(now);
+    side_work_.discard(std::move(before));
 }
 
 /// Sessions of hosts that are gone, or whose key is another, end.
@@ -121,18 +127,15 @@ wire::Tables Controller::view_of(const Session& session) const {
                                      wire::has(session.capabilities, wire::capability::kPairFloors));
 }
 
-/// Sends the difference that the configuration makes to the session's TABLES; the whole table follows at the
-/// next tick where a change cannot say it.
+/// Sends the difference of the session's TABLES; the whole table follows at the next tick where a change
+/// cannot say it.
 void Controller::send_difference(Session& session, const wire::Tables& before) {
-    const wire::Tables now = view_of(session);
-    session.demands_due = session.tables_due || now != before;
-    if (session.demands_due)
-        session.adopted_at = interval_;
-    else if (session.revision + 1 == revision_)
-        session.revision = revision_;
-    if (session.tables_due || now == before)
+    session.demands_due = true;
+    session.adopted_at = interval_;
+    if (session.tables_due)
         return;
-    std::optional<wire::Tables> change = session.tables_by_need ? change_between(before, now) : std::nullopt;
+    std::optional<wire::Tables> change =
+        session.tables_by_need ? change_between(before, view_of(session)) : std::nullopt;
     if (change)
         send_tables(session, std::move(*change));
     else

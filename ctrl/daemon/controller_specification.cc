@@ -134,13 +134,14 @@ void Controller::describe_effect(const ClusterConfig& config, json& data, const 
     const std::vector<std::string> smaller = smaller_promises(world_->config, config);
     data["smaller"] = first_of(smaller, [](const std::string& each) { return each; });
     data["smaller_in_all"] = smaller.size();
-    std::map<std::string, std::string, std::less<>> hosts;
-    for (HostIndex host = 0; host < world_->config.hosts.size(); ++host)
-        for (const std::uint32_t id : world_->cluster.vnics_of(host))
-            hosts.emplace(world_->cluster.name_of(*world_->cluster.find_end(id)),
-                          world_->config.hosts[host].name);
-    const std::size_t all = world_->cluster.vnics().size();
-    const std::size_t concerned = concerned_vnics(world_->config, config, hosts);
+    const auto host_of = [this](const std::string& vnic) -> std::string_view {
+        const HostIndex host = world_->cluster.find_vnic(vnic)->host;
+        return host == kNowhere ? std::string_view() : world_->config.hosts[host].name;
+    };
+    std::size_t all = 0;
+    for (const TenantConfig& tenant : world_->config.tenants)
+        all += tenant.vnics.size();
+    const std::size_t concerned = concerned_vnics(world_->config, config, host_of);
     data["vnics"] = all;
     data["concerned"] = concerned;
     const double most = world_->config.confirm_above * static_cast<double>(all);

@@ -1,8 +1,10 @@
 // new_revision.cc - ids that are new or retired, and vNICs that are removed or back.
 #include "ctrl/daemon/new_revision.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <variant>
 
@@ -13,10 +15,14 @@ struct Owner {
     std::string_view tenant;
     std::uint64_t reservation_bps = 0;
 };
-using Owners = std::map<std::string_view, Owner>;  // by vNIC
+using Owners = std::unordered_map<std::string_view, Owner>;  // by vNIC
 
 Owners owners_of(const ClusterConfig& config) {
     Owners owners;
+    std::size_t vnics = 0;
+    for (const TenantConfig& tenant : config.tenants)
+        vnics += tenant.vnics.size();
+    owners.reserve(vnics);
     for (const TenantConfig& tenant : config.tenants)
         for (const TenantVnicConfig& vnic : tenant.vnics)
             owners.emplace(vnic.name, Owner{tenant.name, vnic.reservation_bps});
@@ -35,9 +41,11 @@ std::vector<RemovedVnic> removed_by(Store& store, const Owners& before, const Ow
         if (unix_time - each.unix_time < kRemovedKept && !is_there(each.name, each.tenant))
             removed.push_back(std::move(each));
     for (const auto& [name, owner] : before)
-        if (const auto id = store.find_endpoint("vnic", name); id && !is_there(name, owner.tenant))
-            removed.push_back(
-                {*id, std::string(name), std::string(owner.tenant), owner.reservation_bps, unix_time});
+        if (!is_there(name, owner.tenant))
+            if (const auto id = store.find_endpoint("vnic", name))
+                removed.push_back(
+                    {*id, std::string(name), std::string(owner.tenant), owner.reservation_bps, unix_time});
+    std::ranges::sort(removed, {}, [](const RemovedVnic& each) { return std::tie(each.name, each.id); });
     return removed;
 }
 
@@ -47,8 +55,8 @@ NewRevision new_revision(Store& store, const ClusterConfig* before, const Cluste
                          std::string_view text, std::int64_t unix_time) {
     NewRevision revision{.text = text};
     const Owners owners = owners_of(now);
-    revision.removed =
-        removed_by(store, before == nullptr ? Owners{} : owners_of(*before), owners, unix_time);
+    const Owners earlier = before == nullptr ? Owners{} : owners_of(*before);
+    revision.removed = removed_by(store, earlier, owners, unix_time);
     std::unordered_map<std::string_view, std::uint32_t> retired;  // by name
     for (const RemovedVnic& vnic : revision.removed)
         if (owners.contains(vnic.name) && store.find_endpoint("vnic", vnic.name) == vnic.id)
@@ -61,9 +69,13 @@ NewRevision new_revision(Store& store, const ClusterConfig* before, const Cluste
         if (!store.find_endpoint("appliance", appliance.name))
             add("appliance", appliance.name);
     for (const TenantConfig& tenant : now.tenants)
-        for (const TenantVnicConfig& vnic : tenant.vnics)
+        for (const TenantVnicConfig& vnic : tenant.vnics) {
+            const auto known = earlier.find(vnic.name);
+            if (known != earlier.end() && known->second.tenant == tenant.name)
+                continue;
             if (retired.contains(vnic.name) || !store.find_endpoint("vnic", vnic.name))
                 add("vnic", vnic.name);
+        }
     for (const auto& [name, id] : retired)
         revision.ends.retired.push_back(id);
     return revision;

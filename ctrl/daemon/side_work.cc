@@ -32,12 +32,26 @@ std::vector<SideWork::Reply> SideWork::take_replies() {
     return std::exchange(replies_, {});
 }
 
+void SideWork::discard(std::shared_ptr<void> object) {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { run(); });
+    discarded_.push_back(std::move(object));
+    wake_.notify_one();
+}
+
 void SideWork::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        wake_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
+        wake_.wait(lock, [this] { return stop_ || !jobs_.empty() || !discarded_.empty(); });
         if (stop_)
             return;
+        if (auto discarded = std::exchange(discarded_, {}); !discarded.empty()) {
+            lock.unlock();
+            discarded.clear();
+            lock.lock();
+            continue;
+        }
         const auto [ticket, job] = std::move(jobs_.front());
         jobs_.pop_front();
         lock.unlock();

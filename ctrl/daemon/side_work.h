@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,6 +42,8 @@ class SideWork {
     /// @return false: too many wait
     [[nodiscard]] bool add(std::uint64_t ticket, Job job);
     [[nodiscard]] std::vector<Reply> take_replies();
+    /// Destroys what takes long to destroy, on the other thread.
+    void discard(std::shared_ptr<void> object);
 
   private:
     void run();
@@ -50,6 +53,7 @@ class SideWork {
     std::condition_variable wake_;
     std::deque<std::pair<std::uint64_t, Job>> jobs_;
     std::vector<Reply> replies_;
+    std::vector<std::shared_ptr<void>> discarded_;
     std::thread thread_;
 };
 

@@ -1,6 +1,9 @@
 // world.cc - a world from its configuration, and from the one before it.
 #include "ctrl/daemon/world.h"
 
+#include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -9,6 +12,13 @@ namespace {
 /// Whether the vNIC's tenant is the same in both configurations, with all its vNICs and reservations.
 bool is_unchanged(const World& before, const ClusterEnd& old, const World& now, const ClusterEnd& end) {
     return before.config.tenants[old.tenant] == now.config.tenants[end.tenant];
+}
+
+/// Whether the links and slots, and the parts of them that may be promised, are the same.
+bool has_same_room(const ClusterConfig& a, const ClusterConfig& b) {
+    return a.hosts == b.hosts && a.racks == b.racks && a.headroom == b.headroom &&
+           a.overcommit == b.overcommit && a.overcommit_utilization == b.overcommit_utilization &&
+           a.overcommit_failure_max == b.overcommit_failure_max;
 }
 
 }  // namespace
@@ -38,7 +48,27 @@ std::string World::why_never(HostIndex host, std::string_view vnic, std::string_
 std::vector<Displaced> World::take_places(const World& before, const Renumbering& places) {
     std::vector<Displaced> displaced;
     std::vector<std::uint32_t> changed;
-    const auto place = [&](const ClusterEnd& old) {
+    const bool is_room_same = has_same_room(before.config, config);
+    const auto place = [&](const ClusterEnd& old, const ClusterEnd& end) {
+        admission.place(end, places.hosts[old.host]);
+        cluster.place_vnic(end.id, places.hosts[old.host], old.mac, old.vlan);
+    };
+    for (HostIndex host = 0; host < before.config.hosts.size(); ++host)
+        for (const std::uint32_t id : before.cluster.vnics_of(host)) {
+            const ClusterEnd& old = *before.cluster.find_end(id);
+            const ClusterEnd* end = cluster.find_end(id);
+            if (is_room_same && end != nullptr && is_unchanged(before, old, *this, *end))
+                place(old, *end);
+            else
+                changed.push_back(id);
+        }
+    // The unchanged first, where their links and slots are others.
+    std::ranges::stable_partition(changed, [&](std::uint32_t id) {
+        const ClusterEnd* end = cluster.find_end(id);
+        return end != nullptr && is_unchanged(before, *before.cluster.find_end(id), *this, *end);
+    });
+    for (const std::uint32_t id : changed) {
+        const ClusterEnd& old = *before.cluster.find_end(id);
         const HostIndex host = places.hosts[old.host];
         const std::string& name = before.cluster.name_of(old);
         const std::string& tenant = before.config.tenants[old.tenant].name;
@@ -47,28 +77,75 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
         const bool is_final = !why.empty();
         if (!is_final)
             why = admission.why_not(*cluster.find_vnic(name), host);
-        if (!why.empty()) {
+        if (why.empty())
+            place(old, *cluster.find_vnic(name));
+        else
             displaced.push_back(
                 {old.id, old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
-            return;
-        }
-        const ClusterEnd& end = *cluster.find_vnic(name);
-        admission.place(end, host);
-        cluster.place_vnic(end.id, host, old.mac, old.vlan);
-    };
-    for (const std::uint32_t id : before.cluster.vnics()) {
-        const ClusterEnd& old = *before.cluster.find_end(id);
-        if (old.host == kNowhere)
-            continue;
-        const ClusterEnd* end = cluster.find_end(id);
-        if (end != nullptr && is_unchanged(before, old, *this, *end))
-            place(old);
-        else
-            changed.push_back(id);
     }
-    for (const std::uint32_t id : changed)
-        place(*before.cluster.find_end(id));
     return displaced;
+}
+
+/// A tenant's change concerns its own hosts. Where vNICs come to a host or leave it, the floors of the others
+/// there are others, which their tenants' switches have; and where an appliance has more users or fewer, so
+/// are the floors of all of them.
+std::set<HostIndex> World::concerned_hosts(const World& before, const Renumbering& places) const {
+    std::set<HostIndex> hosts;
+    const bool is_all = !has_same_room(before.config, config) || before.config.pools != config.pools ||
+                        before.config.appliances != config.appliances;
+    std::set<TenantIndex> tenants;
+    for (HostIndex old = 0; old < before.config.hosts.size(); ++old) {
+        const HostIndex host = places.hosts[old];
+        if (host == kNowhere || (!is_all && before.cluster.vnics_of(old) == cluster.vnics_of(host)))
+            continue;
+        hosts.insert(host);
+        for (const std::uint32_t id : cluster.vnics_of(host))
+            tenants.insert(cluster.find_end(id)->tenant);
+    }
+    if (is_all)
+        return hosts;
+    const std::set<std::string_view> appliances = add_changed_tenants(before, places, tenants);
+    for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
+        if (std::ranges::any_of(config.tenants[tenant].appliances,
+                                [&](const auto& part) { return appliances.contains(part.name); }))
+            tenants.insert(tenant);
+    for (HostIndex host = 0; host < config.hosts.size(); ++host)
+        if (std::ranges::any_of(cluster.vnics_of(host), [&](std::uint32_t id) {
+                return tenants.contains(cluster.find_end(id)->tenant);
+            }))
+            hosts.insert(host);
+    return hosts;
+}
+
+/// @return appliances that have more vNICs as users, or fewer
+std::set<std::string_view> World::add_changed_tenants(const World& before, const Renumbering& places,
+                                                      std::set<TenantIndex>& out) const {
+    std::map<std::string_view, std::ptrdiff_t> users;
+    const auto count = [&users](const TenantConfig& tenant, std::ptrdiff_t sign) {
+        for (const TenantApplianceConfig& part : tenant.appliances)
+            users[part.name] += sign * static_cast<std::ptrdiff_t>(tenant.vnics.size());
+    };
+    std::vector<std::uint8_t> is_old(config.tenants.size());
+    for (TenantIndex old = 0; old < before.config.tenants.size(); ++old) {
+        const TenantIndex now = places.tenants[old];
+        if (now != kNowhere)
+            is_old[now] = 1;
+        if (now != kNowhere && before.config.tenants[old] == config.tenants[now])
+            continue;
+        count(before.config.tenants[old], -1);
+        if (now == kNowhere)
+            continue;
+        count(config.tenants[now], 1);
+        out.insert(now);
+    }
+    for (TenantIndex now = 0; now < config.tenants.size(); ++now)
+        if (is_old[now] == 0)
+            count(config.tenants[now], 1);
+    std::set<std::string_view> changed;
+    for (const auto& [name, difference] : users)
+        if (difference != 0)
+            changed.insert(name);
+    return changed;
 }
 
 std::vector<std::string> World::take_state(World& before, const Renumbering& places) {

@@ -11,7 +11,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ctrl/billing/overcommit.h"
@@ -47,6 +49,8 @@ struct World {
     /// Gives the vNICs the places and addresses that they have in `before`: first those whose tenant and host
     /// are the same, then the others. The hosts' uplinks are set already. @return those that have no place
     [[nodiscard]] std::vector<Displaced> take_places(const World& before, const Renumbering& places);
+    /// Hosts, by their indices here, whose TABLES may differ from those of `before`, after take_places().
+    [[nodiscard]] std::set<HostIndex> concerned_hosts(const World& before, const Renumbering& places) const;
     /// Takes over demands, views and estimates, after take_places(). @return as Solver::take_over()
     [[nodiscard]] std::vector<std::string> take_state(World& before, const Renumbering& places);
     /// Why the configuration has no place for a vNIC on the host, even an empty one; empty: it has.
@@ -59,6 +63,10 @@ struct World {
     DemandTable demands;
     TableViews views;
     std::shared_ptr<Solver> solver;
+
+  private:
+    std::set<std::string_view> add_changed_tenants(const World& before, const Renumbering& places,
+                                                   std::set<TenantIndex>& out) const;
 };
 
 }  // namespace weir

@@ -25,10 +25,13 @@ ClusterConfig parsed(const json& text) {
 
 /// @param change of the file
 template <typename Change>
-std::size_t concerned(Change change, const std::map<std::string, std::string, std::less<>>& hosts = {}) {
+std::size_t concerned(Change change, const std::map<std::string, std::string>& hosts = {}) {
     json now = json::parse(kCluster);
     change(now);
-    return concerned_vnics(parsed(json::parse(kCluster)), parsed(now), hosts);
+    return concerned_vnics(parsed(json::parse(kCluster)), parsed(now), [&](const std::string& vnic) {
+        const auto found = hosts.find(vnic);
+        return found == hosts.end() ? std::string_view() : std::string_view(found->second);
+    });
 }
 
 template <typename Change>
