@@ -5,8 +5,8 @@
 //   adoption-bench [HOSTS] [CHANGES]
 //
 // Switches are messages without sockets; the store is a file. Prints JSON: `tick_ms` without a change,
-// `request_ms` and `adopt_ms` the two pieces of the change on the loop, `parse_ms` the time beside it, and
-// `next_tick_ms` the first tick afterwards.
+// `request_ms` the first piece of the change on the loop and `piece_ms` the longest of the others,
+// `beside_ms` the time until the reply without that, and `next_tick_ms` the first tick afterwards.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -86,8 +86,8 @@ class Bench {
     }
     struct Change {
         double request_ms = 0;
-        double parse_ms = 0;
-        double adopt_ms = 0;
+        double beside_ms = 0;
+        double piece_ms = 0;
         double next_tick_ms = 0;
         std::size_t hosts = 0;
         std::size_t bytes_most = 0;
@@ -106,11 +106,11 @@ class Bench {
         while (text.empty()) {
             const auto turn = Clock::now();
             for (SideWork::Reply& reply : controller_->take_replies(now_)) {
-                change.adopt_ms = millis_since(turn);
+                change.piece_ms = std::max(change.piece_ms, millis_since(turn));
                 text = std::move(reply.text);
             }
         }
-        change.parse_ms = millis_since(began) - change.adopt_ms;
+        change.beside_ms = millis_since(began) - change.piece_ms;
         if (json::parse(text)["ok"] != true)
             throw std::runtime_error(text);
         std::map<std::string, std::size_t> bytes;
@@ -170,16 +170,16 @@ json measure(const std::string& folder, unsigned hosts, unsigned changes) {
     for (unsigned i = 0; i < 5; ++i)
         ticks.push_back(bench.tick());
     std::vector<double> request;
-    std::vector<double> parse;
-    std::vector<double> adopt;
+    std::vector<double> beside;
+    std::vector<double> piece;
     std::vector<double> next;
     std::size_t concerned = 0;
     std::size_t bytes = 0;
     for (unsigned i = 0; i < changes; ++i) {
         const Bench::Change change = bench.change(i);
         request.push_back(change.request_ms);
-        parse.push_back(change.parse_ms);
-        adopt.push_back(change.adopt_ms);
+        beside.push_back(change.beside_ms);
+        piece.push_back(change.piece_ms);
         next.push_back(change.next_tick_ms);
         concerned = std::max(concerned, change.hosts);
         bytes = std::max(bytes, change.bytes_most);
@@ -189,8 +189,8 @@ json measure(const std::string& folder, unsigned hosts, unsigned changes) {
             {"changes", changes},
             {"tick_ms", median(ticks)},
             {"request_ms", median(request)},
-            {"parse_ms", median(parse)},
-            {"adopt_ms", median(adopt)},
+            {"beside_ms", median(beside)},
+            {"piece_ms", median(piece)},
             {"next_tick_ms", median(next)},
             {"hosts_with_messages", concerned},
             {"bytes_most", bytes}};

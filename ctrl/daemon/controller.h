@@ -154,12 +154,15 @@ class Controller {
 
     // controller_specification.cc
     struct Proposal;
-    [[nodiscard]] nlohmann::json finish_apply(const Proposal& proposal, Nanos now, Faults& faults);
-    void describe_effect(const ClusterConfig& config, nlohmann::json& data, const Proposal& proposal,
-                         Faults& faults) const;
+    [[nodiscard]] bool check(Proposal& proposal, Faults& faults);
+    void build(Proposal& proposal) const;
+    void finish_apply(Proposal& proposal, Nanos now, Faults& faults);
+    void describe_effect(Proposal& proposal, Faults& faults) const;
     void describe_displaced(const Next& next, nlohmann::json& data, Faults& faults) const;
 
     // controller_adoption.cc
+    [[nodiscard]] Next finish_plan(Next next) const;
+    [[nodiscard]] Placement placement_for(const ClusterConfig& config, const Renumbering& places) const;
     void adopt_sessions(const ClusterConfig& before, const Renumbering& places, Nanos now);
     void adopt_kept(const Renumbering& places);
     void refuse_displaced(const Displaced& vnic, const Renumbering& places);

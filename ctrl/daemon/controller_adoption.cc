@@ -9,16 +9,24 @@ namespace weir {
 
 Controller::Next Controller::plan(ClusterConfig config, const Cluster::IdOf& id_of) const {
     const Renumbering places(world_->config, config);
-    Next next{std::make_shared<World>(std::move(config), id_of, use_, make_solver_), places, {}};
-    for (const auto& session : sessions_.all()) {
-        if (!session || places.hosts[session->host] == kNowhere)
-            continue;
-        const HostIndex host = places.hosts[session->host];
-        next.world->cluster.set_uplink(host, session->uplink_bps);
-        next.world->admission.set_uplink(host, next.world->cluster.uplink_bytes(host));
-    }
-    next.displaced = next.world->take_places(*world_, places);
+    return finish_plan({std::make_shared<World>(std::move(config), id_of, use_, make_solver_), places, {}});
+}
+
+Controller::Next Controller::finish_plan(Next next) const {
+    for (const auto& session : sessions_.all())
+        if (session && next.places.hosts[session->host] != kNowhere)
+            next.world->set_uplink(next.places.hosts[session->host], session->uplink_bps);
+    next.displaced = next.world->take_places(*world_, next.places);
     return next;
+}
+
+/// The places that vNICs have now, for a world that is built beside.
+Placement Controller::placement_for(const ClusterConfig& config, const Renumbering& places) const {
+    Placement placement = world_->placement_for(config, places);
+    for (const auto& session : sessions_.all())
+        if (session && places.hosts[session->host] != kNowhere)
+            placement.uplinks_bps.emplace_back(places.hosts[session->host], session->uplink_bps);
+    return placement;
 }
 
 void Controller::adopt(Next next, Nanos now) {

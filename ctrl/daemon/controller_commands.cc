@@ -27,6 +27,9 @@ using nlohmann::json;
 constexpr std::uint64_t kSchema = 1;
 constexpr std::uint64_t kAuditEntriesMax = 1'000;
 constexpr std::atomic<bool> kNeverStops{false};
+const Fault kTooMany{"command", std::to_string(SideWork::kJobsMax) + " others wait",
+                     "a bill, a backup or a specification when fewer wait",
+                     "they are made one after the other: ask later"};
 
 json counters_json(const ControllerCounters& counters) {
     json malformed = json::object();
@@ -249,6 +252,28 @@ json Controller::Commands::backup(ObjectReader& args) {
     });
 }
 
+/// The job of a step: its end on the controller's thread makes the reply, or adds the job of the next one.
+SideWork::Job step_job(SideWork& side_work, std::uint64_t ticket, std::shared_ptr<Steps> steps,
+                       std::size_t number) {
+    return [&side_work, ticket, steps = std::move(steps), number](const std::atomic<bool>&) {
+        steps->all[number].beside();
+        return SideWork::Reply{.finish = [&side_work, ticket, steps, number](Nanos now) -> std::string {
+            Faults faults;
+            try {
+                const bool goes_on = steps->all[number].after(now, faults) && faults.empty();
+                if (goes_on && number + 1 < steps->all.size() &&
+                    side_work.add(ticket, step_job(side_work, ticket, steps, number + 1)))
+                    return {};
+                if (goes_on && number + 1 < steps->all.size())
+                    faults.push_back(kTooMany);
+            } catch (const HostError& error) {
+                faults.push_back(store_fault(error));
+            }
+            return reply_text(faults, steps->data());
+        }};
+    };
+}
+
 /// The data of a job that takes long: on another thread, and the reply comes later, unless it is needed at
 /// once. @throws HostError
 json Controller::Commands::later(std::function<json(const std::atomic<bool>& stop)> job) {
@@ -267,35 +292,24 @@ json Controller::Commands::later(std::function<json(const std::atomic<bool>& sto
     return {};
 }
 
-/// The same for a job whose result the controller's own thread has to take up. @throws HostError
-json Controller::Commands::later_then(std::function<void(const std::atomic<bool>& stop)> job,
-                                      std::function<json(Nanos now, Faults& faults)> finish) {
-    if (is_needed_at_once()) {
-        job(kNeverStops);
-        return finish(now_, faults_);
+/// The same in steps, the last of which makes the reply. @throws HostError
+json Controller::Commands::later_in_steps(std::shared_ptr<Steps> steps) {
+    if (!is_needed_at_once()) {
+        is_later_ = add_job(step_job(controller_.side_work_, origin_.ticket, std::move(steps), 0));
+        return {};
     }
-    is_later_ = add_job([job = std::move(job), finish = std::move(finish)](const std::atomic<bool>& stop) {
-        job(stop);
-        return SideWork::Reply{.finish = [finish](Nanos now) {
-            Faults faults;
-            json data;
-            try {
-                data = finish(now, faults);
-            } catch (const HostError& error) {
-                faults.push_back(store_fault(error));
-            }
-            return reply_text(faults, std::move(data));
-        }};
-    });
-    return {};
+    for (const Steps::Step& step : steps->all) {
+        step.beside();
+        if (!step.after(now_, faults_) || !faults_.empty())
+            break;
+    }
+    return steps->data();
 }
 
 bool Controller::Commands::add_job(SideWork::Job job) {
     if (controller_.side_work_.add(origin_.ticket, std::move(job)))
         return true;
-    faults_.push_back({"command", std::to_string(SideWork::kJobsMax) + " others wait",
-                       "a bill, a backup or a specification when fewer wait",
-                       "they are made one after the other: ask later"});
+    faults_.push_back(kTooMany);
     return false;
 }
 
@@ -403,8 +417,11 @@ json Controller::Commands::status(ObjectReader& args) {
 std::vector<SideWork::Reply> Controller::take_replies(Nanos now) {
     std::vector<SideWork::Reply> replies = side_work_.take_replies();
     for (SideWork::Reply& reply : replies)
-        if (reply.finish)
-            reply.text = reply.finish(now);
+        if (auto finish = std::exchange(reply.finish, {})) {
+            reply.text = finish(now);
+            side_work_.discard(std::make_shared<decltype(finish)>(std::move(finish)));
+        }
+    std::erase_if(replies, [](const SideWork::Reply& reply) { return reply.text.empty(); });  // goes on
     return replies;
 }
 

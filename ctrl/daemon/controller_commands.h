@@ -4,14 +4,27 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/config/config_reader.h"
 #include "common/error.h"
 #include "ctrl/daemon/controller.h"
 
 namespace weir {
+
+/// A command that takes turns with the controller's loop: first a piece beside it, then one on its thread.
+struct Steps {
+    struct Step {
+        std::function<void()> beside;
+        /// @return whether the next step follows. @throws HostError
+        std::function<bool(Nanos now, Faults& faults)> after;
+    };
+    std::vector<Step> all{};
+    std::function<nlohmann::json()> data;  ///< of the reply, after the last step
+};
 
 /// One request. Each command reads its arguments, and returns its data unless there are faults.
 class Controller::Commands {
@@ -45,8 +58,7 @@ class Controller::Commands {
     nlohmann::json status(ObjectReader& args);
 
     nlohmann::json later(std::function<nlohmann::json(const std::atomic<bool>& stop)> job);
-    nlohmann::json later_then(std::function<void(const std::atomic<bool>& stop)> job,
-                              std::function<nlohmann::json(Nanos now, Faults& faults)> finish);
+    nlohmann::json later_in_steps(std::shared_ptr<Steps> steps);
     [[nodiscard]] bool add_job(SideWork::Job job);
     [[nodiscard]] bool is_needed_at_once() const {
         return origin_.ticket == 0 || controller_.store_.bill().reader().is_in_memory();

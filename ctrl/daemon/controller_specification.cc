@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/config/config_text.h"
@@ -44,19 +45,30 @@ struct Controller::Proposal {
     std::int64_t base = 0;
     bool is_dry_run = false;
     bool is_confirmed = false;
-    // Made beside the loop.
+    // Made beside the loop: the text's values.
     json stated;
     std::vector<ChangedValue> changes;
     std::variant<ClusterConfig, Faults> config;
+    // Made on it: the reply, and the basis of the next world.
+    json data;
+    NewRevision revision;
+    std::shared_ptr<World> before;
+    std::optional<Next> next;
+    Placement placement;
 
-    void parse(const std::string& before) {
+    void parse(const std::string& text_before) {
         config = parse_cluster(text, placement_faults);
         stated = read_json_text(text, kClusterBounds).value;
-        changes = changed_values(cluster_part(before), cluster_part(text));
+        changes = changed_values(cluster_part(text_before), cluster_part(text));
     }
 };
 
 namespace {
+
+Fault moved_base(std::int64_t base, std::int64_t revision) {
+    return {"base", std::to_string(base), std::to_string(revision),
+            "the specification was changed meanwhile: see `weirctl history`, and apply to the new one"};
+}
 
 json describe(const std::vector<ChangedValue>& changes) {
     return first_of(changes, [](const ChangedValue& each) {
@@ -84,53 +96,79 @@ json Controller::Commands::apply(ObjectReader& args) {
         return {};
     proposal->base = has_base ? static_cast<std::int64_t>(base) : revision;
     proposal->peer = origin_.peer;
-    return later_then([proposal, before = controller_.store_.specification().value_or("")](
-                          const std::atomic<bool>&) { proposal->parse(before); },
-                      [this_controller = &controller_, proposal](Nanos now, Faults& faults) {
-                          return this_controller->finish_apply(*proposal, now, faults);
-                      });
+    Controller* const here = &controller_;
+    auto steps = std::make_shared<Steps>();
+    steps->all = {{[proposal, text = here->store_.specification().value_or("")] { proposal->parse(text); },
+                   [here, proposal](Nanos, Faults& faults) { return here->check(*proposal, faults); }},
+                  {[here, proposal] { here->build(*proposal); },
+                   [here, proposal](Nanos now, Faults& faults) {
+                       here->finish_apply(*proposal, now, faults);
+                       return true;
+                   }}};
+    steps->data = [proposal] { return proposal->data; };
+    return later_in_steps(std::move(steps));
 }
 
-/// @return the reply's data; with faults nothing has changed. @throws HostError: the store was not written,
-/// and nothing has changed
-json Controller::finish_apply(const Proposal& proposal, Nanos now, Faults& faults) {
+/// Checks the values of the text against the running configuration. @return whether a world is to be built
+bool Controller::check(Proposal& proposal, Faults& faults) {
     if (const auto* wrong = std::get_if<Faults>(&proposal.config)) {
         faults = *wrong;
-        return {};
+        return false;
     }
     const auto& stated = std::get<ClusterConfig>(proposal.config);
     if (proposal.base != revision_)
-        faults.push_back({"base", std::to_string(proposal.base), std::to_string(revision_),
-                          "the specification was changed meanwhile: see `weirctl history`, and apply to the "
-                          "new one"});
+        faults.push_back(moved_base(proposal.base, revision_));
     for (Fault& fault : faults_of_live_change(world_->config, stated, proposal.stated))
         faults.push_back(std::move(fault));
     if (!faults.empty())
-        return {};
-    json data{{"base", revision_}, {"revision", revision_}, {"applied", false}};
-    data["changes"] = describe(proposal.changes);
-    data["changes_in_all"] = proposal.changes.size();
+        return false;
+    proposal.data = {{"base", revision_}, {"revision", revision_}, {"applied", false}};
+    proposal.data["changes"] = describe(proposal.changes);
+    proposal.data["changes_in_all"] = proposal.changes.size();
     if (proposal.changes.empty())
-        return data;
-    ClusterConfig config = with_process_of(world_->config, stated);
-    NewRevision next = new_revision(store_, &world_->config, config, proposal.text, unix_time_);
-    next.author = proposal.peer;
-    describe_effect(config, data, proposal, faults);
-    Next planned = plan(std::move(config), ids_under(store_, next));
-    describe_displaced(planned, data, faults);
-    if (!faults.empty() || proposal.is_dry_run)
-        return data;
-    revision_ = store_.add_revision(next, unix_time_);
-    adopt(std::move(planned), now);
+        return false;
+    describe_effect(proposal, faults);
+    proposal.revision = new_revision(store_, &world_->config, stated, proposal.text, unix_time_);
+    proposal.revision.author = proposal.peer;
+    proposal.before = world_;
+    const Renumbering places(world_->config, stated);
+    proposal.placement = placement_for(stated, places);
+    proposal.next.emplace(Next{nullptr, places, {}});
+    return faults.empty();
+}
+
+/// Builds the next world, beside the controller's thread.
+void Controller::build(Proposal& proposal) const {
+    ClusterConfig config =
+        with_process_of(proposal.before->config, std::move(std::get<ClusterConfig>(proposal.config)));
+    proposal.next->world = std::make_shared<World>(
+        std::move(config), ids_under(proposal.revision.ends, proposal.before->cluster), use_, make_solver_);
+    proposal.next->world->place(proposal.placement);
+}
+
+/// With faults nothing has changed. @throws HostError: the store was not written, and nothing has changed
+void Controller::finish_apply(Proposal& proposal, Nanos now, Faults& faults) {
+    if (proposal.base != revision_) {
+        faults.push_back(moved_base(proposal.base, revision_));
+        return;
+    }
+    Next next = finish_plan(std::move(*proposal.next));
+    describe_displaced(next, proposal.data, faults);
+    if (!faults.empty() || proposal.is_dry_run) {
+        side_work_.discard(std::move(next.world));
+        return;
+    }
+    revision_ = store_.add_revision(proposal.revision, unix_time_);
+    adopt(std::move(next), now);
     restore_removed_vnics();
-    data["revision"] = revision_;
-    data["applied"] = true;
-    return data;
+    proposal.data["revision"] = revision_;
+    proposal.data["applied"] = true;
 }
 
 /// Promises that become smaller, and the part of the cluster that the change concerns.
-void Controller::describe_effect(const ClusterConfig& config, json& data, const Proposal& proposal,
-                                 Faults& faults) const {
+void Controller::describe_effect(Proposal& proposal, Faults& faults) const {
+    const auto& config = std::get<ClusterConfig>(proposal.config);
+    json& data = proposal.data;
     const std::vector<std::string> smaller = smaller_promises(world_->config, config);
     data["smaller"] = first_of(smaller, [](const std::string& each) { return each; });
     data["smaller_in_all"] = smaller.size();

@@ -63,31 +63,37 @@ NewRevision new_revision(Store& store, const ClusterConfig* before, const Cluste
             retired.emplace(vnic.name, vnic.id);
     std::uint32_t next = store.next_endpoint();
     const auto add = [&](const char* kind, const std::string& name) {
-        revision.ends.added.push_back({next++, kind, name});
+        const auto known = store.find_endpoint(kind, name);
+        if (known && !retired.contains(name))
+            revision.ends.back.push_back({*known, kind, name});
+        else
+            revision.ends.added.push_back({next++, kind, name});
     };
     for (const ClusterApplianceConfig& appliance : now.appliances)
-        if (!store.find_endpoint("appliance", appliance.name))
-            add("appliance", appliance.name);
+        add("appliance", appliance.name);
     for (const TenantConfig& tenant : now.tenants)
         for (const TenantVnicConfig& vnic : tenant.vnics) {
             const auto known = earlier.find(vnic.name);
             if (known != earlier.end() && known->second.tenant == tenant.name)
                 continue;
-            if (retired.contains(vnic.name) || !store.find_endpoint("vnic", vnic.name))
-                add("vnic", vnic.name);
+            add("vnic", vnic.name);
         }
     for (const auto& [name, id] : retired)
         revision.ends.retired.push_back(id);
     return revision;
 }
 
-Cluster::IdOf ids_under(const Store& store, const NewRevision& revision) {
-    std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> added;
-    for (const EndpointChanges::Added& each : revision.ends.added)
-        added.emplace(std::pair<std::string_view, std::string_view>(each.kind, each.name), each.id);
-    return [&store, added = std::move(added)](std::string_view kind, std::string_view name) {
-        const auto found = added.find({kind, name});
-        return found != added.end() ? found->second : store.find_endpoint(kind, name).value_or(0);
+Cluster::IdOf ids_under(const EndpointChanges& ends, const Cluster& before) {
+    std::map<std::pair<std::string, std::string>, std::uint32_t, std::less<>> ids;
+    for (const auto* list : {&ends.added, &ends.back})
+        for (const EndpointChanges::Added& each : *list)
+            ids.emplace(std::pair(each.kind, each.name), each.id);
+    return [&before, ids = std::move(ids)](std::string_view kind, std::string_view name) -> std::uint32_t {
+        const auto found = ids.find(std::pair(std::string(kind), std::string(name)));
+        if (found != ids.end())
+            return found->second;
+        const ClusterEnd* end = before.find_vnic(name);  // of an appliance the id is listed
+        return end == nullptr ? 0 : end->id;
     };
 }
 

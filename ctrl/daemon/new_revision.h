@@ -26,8 +26,9 @@ inline constexpr std::int64_t kRemovedKept = 30 * 86'400;
 /// @param text outlives the result
 [[nodiscard]] NewRevision new_revision(Store& store, const ClusterConfig* before, const ClusterConfig& now,
                                        std::string_view text, std::int64_t unix_time);
-/// Ids under a revision that is not stored yet. @param store, revision outlive the function
-[[nodiscard]] Cluster::IdOf ids_under(const Store& store, const NewRevision& revision);
+/// Ids under a revision that is not stored yet. The function reads no state that changes, so that another
+/// thread may call it. @param before the cluster of the revision before; outlives the function
+[[nodiscard]] Cluster::IdOf ids_under(const EndpointChanges& ends, const Cluster& before);
 
 /// Stores the text of a cluster file as the next revision, when it differs from the last one.
 /// @return the number of the last revision. @throws HostError

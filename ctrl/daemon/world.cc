@@ -45,21 +45,49 @@ std::string World::why_never(HostIndex host, std::string_view vnic, std::string_
     return {};
 }
 
+Placement World::placement_for(const ClusterConfig& next, const Renumbering& places) const {
+    Placement placement;
+    if (!has_same_room(config, next))
+        return placement;
+    std::vector<std::uint8_t> is_same(config.tenants.size());
+    for (TenantIndex tenant = 0; tenant < config.tenants.size(); ++tenant)
+        if (const TenantIndex now = places.tenants[tenant]; now != kNowhere)
+            is_same[tenant] = config.tenants[tenant] == next.tenants[now] ? 1 : 0;
+    for (HostIndex host = 0; host < config.hosts.size(); ++host)
+        for (const std::uint32_t id : cluster.vnics_of(host))
+            if (const ClusterEnd& end = *cluster.find_end(id); is_same[end.tenant] != 0)
+                placement.vnics.push_back({id, places.hosts[host], end.mac, end.vlan});
+    return placement;
+}
+
+void World::set_uplink(HostIndex host, std::uint64_t bps) {
+    cluster.set_uplink(host, bps);
+    admission.set_uplink(host, cluster.uplink_bytes(host));
+}
+
+void World::place(const Placement& placement) {
+    for (const auto& [host, bps] : placement.uplinks_bps)
+        set_uplink(host, bps);
+    for (const Placement::Place& each : placement.vnics) {
+        admission.place(*cluster.find_end(each.id), each.host);
+        cluster.place_vnic(each.id, each.host, each.mac, each.vlan);
+    }
+}
+
 std::vector<Displaced> World::take_places(const World& before, const Renumbering& places) {
     std::vector<Displaced> displaced;
     std::vector<std::uint32_t> changed;
-    const bool is_room_same = has_same_room(before.config, config);
     const auto place = [&](const ClusterEnd& old, const ClusterEnd& end) {
         admission.place(end, places.hosts[old.host]);
         cluster.place_vnic(end.id, places.hosts[old.host], old.mac, old.vlan);
     };
+    remove_departed(before);
     for (HostIndex host = 0; host < before.config.hosts.size(); ++host)
         for (const std::uint32_t id : before.cluster.vnics_of(host)) {
             const ClusterEnd& old = *before.cluster.find_end(id);
             const ClusterEnd* end = cluster.find_end(id);
-            if (is_room_same && end != nullptr && is_unchanged(before, old, *this, *end))
-                place(old, *end);
-            else
+            if (end == nullptr || end->host != places.hosts[host] || end->host == kNowhere ||
+                end->mac != old.mac || end->vlan != old.vlan)
                 changed.push_back(id);
         }
     // The unchanged first, where their links and slots are others.
@@ -84,6 +112,20 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
                 {old.id, old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
     }
     return displaced;
+}
+
+/// vNICs that left, or moved, since the placement was made.
+void World::remove_departed(const World& before) {
+    for (HostIndex host = 0; host < config.hosts.size(); ++host) {
+        const std::set<std::uint32_t> placed = cluster.vnics_of(host);
+        for (const std::uint32_t id : placed)
+            if (const ClusterEnd* old = before.cluster.find_end(id);
+                old == nullptr || old->host == kNowhere ||
+                before.config.hosts[old->host].name != config.hosts[host].name) {
+                admission.remove(*cluster.find_end(id));
+                cluster.remove_vnic(id);
+            }
+    }
 }
 
 /// A tenant's change concerns its own hosts. Where vNICs come to a host or leave it, the floors of the others

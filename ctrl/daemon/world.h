@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ctrl/billing/overcommit.h"
@@ -40,14 +41,32 @@ struct Displaced {
     bool is_final = false;  ///< by the configuration alone; otherwise it does not fit beside the others
 };
 
+/// Places of vNICs and rates of uplinks of a world, by the indices of the next one.
+struct Placement {
+    struct Place {
+        std::uint32_t id = 0;
+        HostIndex host = kNowhere;
+        std::string mac{};
+        std::uint16_t vlan = 0;
+    };
+    std::vector<Place> vnics{};                                      ///< of tenants that are the same in both
+    std::vector<std::pair<HostIndex, std::uint64_t>> uplinks_bps{};  ///< as of Cluster::set_uplink()
+};
+
 struct World {
     /// @param use measured use, for over-commitment; outlives this
     World(ClusterConfig of, const Cluster::IdOf& id_of, const billing::UseTable& use, const MakeSolver& make);
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    /// Gives the vNICs the places and addresses that they have in `before`: first those whose tenant and host
-    /// are the same, then the others. The hosts' uplinks are set already. @return those that have no place
+    /// The places in this world that the next configuration certainly has: none where its links or slots are
+    /// others. The caller adds the uplinks.
+    [[nodiscard]] Placement placement_for(const ClusterConfig& next, const Renumbering& places) const;
+    /// Takes places beside the controller's thread.
+    void place(const Placement& placement);
+    void set_uplink(HostIndex host, std::uint64_t bps);
+    /// Gives the vNICs the places and addresses that they have in `before` now: first those whose tenant is
+    /// the same, then the others. The hosts' uplinks are set already. @return those that have no place
     [[nodiscard]] std::vector<Displaced> take_places(const World& before, const Renumbering& places);
     /// Hosts, by their indices here, whose TABLES may differ from those of `before`, after take_places().
     [[nodiscard]] std::set<HostIndex> concerned_hosts(const World& before, const Renumbering& places) const;
@@ -65,6 +84,7 @@ struct World {
     std::shared_ptr<Solver> solver;
 
   private:
+    void remove_departed(const World& before);
     std::set<std::string_view> add_changed_tenants(const World& before, const Renumbering& places,
                                                    std::set<TenantIndex>& out) const;
 };

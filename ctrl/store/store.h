@@ -74,6 +74,7 @@ struct EndpointChanges {
         std::string name{};
     };
     std::vector<Added> added{};
+    std::vector<Added> back{};  ///< have their ids since an earlier revision; nothing is written
     std::vector<std::uint32_t>
         retired{};  ///< no longer of their names, which may get others; never used again
 };

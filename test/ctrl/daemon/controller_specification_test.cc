@@ -6,6 +6,7 @@
 #include "ctrl/daemon/new_revision.h"
 #include "test/ctrl/daemon/controller_world.h"
 #include "test/support/catch.h"
+#include "test/support/temp_folder.h"
 
 using namespace weir;
 using nlohmann::json;
@@ -211,4 +212,42 @@ TEST_CASE("an earlier revision is read by its number, and comes into force by ap
     CHECK(back["data"]["revision"] == 3);
     CHECK(world.h1.tables.guarantees.back().rate[wire::kTokens] == 150);
     CHECK(fault_of(world.command("specification", {{"revision", 9}})) == "revision");
+}
+
+TEST_CASE("a change is parsed and built on another thread, while messages come and vNICs move") {
+    const test::TempFolder folder;
+    const ClusterConfig config = std::get<ClusterConfig>(parse_cluster(kFirst, placement_faults));
+    Store store(folder.file("ctrl.db"));
+    (void)import_specification(store, config, kFirst, "test", 900);
+    Controller controller(
+        config, [](const ClusterConfig& of) { return std::make_shared<IntervalSolver>(of); }, store, 1'000);
+    FakeSwitch h1{"h1", {"a1", "b1"}, "r1"};
+    FakeSwitch h2{"h2", {"a2", "b2"}, "r2"};
+    const auto send = [&](FakeSwitch& from, const FakeSwitch::Message& message) {
+        controller.on_message(from.peer, message.header, message.body, 0);
+        for (const Outgoing& each : controller.take_outgoing())
+            (each.route == "r1" ? h1 : h2).receive(each);
+    };
+    send(h1, h1.send_hello());
+    send(h2, h2.send_hello());
+    for (std::uint64_t number = 1; number <= 20; ++number) {
+        json stated = json::parse(kFirst);
+        stated["tenants"][1]["vnics"][0]["limit"] = std::to_string(900 - number) + "Mbit";
+        const json request{
+            {"schema", 1}, {"command", "apply"}, {"args", {{"text", stated.dump()}, {"yes", true}}}};
+        CHECK(controller.on_command(request.dump(), {}, 0, {}, {.ticket = number}).empty());
+        std::vector<SideWork::Reply> replies;
+        while (replies.empty()) {  // a1 and a5 come and go meanwhile
+            h1.hello.vnics[0].name = h1.hello.vnics[0].name == "a1" ? "a5" : "a1";
+            send(h1, h1.send_hello());
+            replies = controller.take_replies(0);
+        }
+        REQUIRE(replies.size() == 1);
+        CHECK(replies[0].ticket == number);
+        CHECK(json::parse(replies[0].text)["data"]["revision"] == number + 1);
+        const json running = controller.running();
+        CHECK(running["vnics"].size() == 4);
+        CHECK(running["vnics"].contains(h1.hello.vnics[0].name));
+    }
+    CHECK(store.revision() == 21);
 }

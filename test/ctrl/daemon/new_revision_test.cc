@@ -26,7 +26,8 @@ struct Revisions {
     /// @return the id of the vNIC afterwards
     void apply(const ClusterConfig& next, std::int64_t unix_time) {
         const NewRevision revision = new_revision(store, &config, next, "{}", unix_time);
-        const Cluster::IdOf planned = ids_under(store, revision);
+        const Cluster before(config, [this](auto kind, auto name) { return store.endpoint_id(kind, name); });
+        const Cluster::IdOf planned = ids_under(revision.ends, before);
         std::map<std::string, std::uint32_t> ids;
         for (const TenantConfig& tenant : next.tenants)
             for (const TenantVnicConfig& vnic : tenant.vnics)
