@@ -1,5 +1,7 @@
 // apply.cc - weirctl apply, rollback, history, show: the controller's specification and its
 // revisions.
+#include "ctrl/cli/apply.h"
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -7,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "common/config/json_text.h"
 #include "common/units.h"
 #include "common/utc_text.h"
 #include "ctrl/cli/commands.h"
@@ -45,32 +48,6 @@ std::string value_line(const json& change) {
     return "  " + path + ' ' + text_at(change, "/before") + " -> " + text_at(change, "/now");
 }
 
-/// Options of `apply` and `rollback`.
-struct ApplyOptions {
-    std::string file;
-    std::uint32_t revision = 0;  ///< of `rollback`
-    std::optional<std::uint32_t> base;
-    bool dry_run = false;
-    bool yes = false;
-    std::string wait;
-};
-
-std::shared_ptr<ApplyOptions> add_options(CLI::App& command) {
-    auto options = std::make_shared<ApplyOptions>();
-    command.add_option("--base", options->base,
-                       "number of the revision that the change was made for; refused when it has moved");
-    command.add_flag("--dry-run", options->dry_run, "show the changes, make none");
-    command.add_flag("--yes", options->yes,
-                     "also when it concerns more of the vNICs than `confirm_above` of the cluster file");
-    command
-        .add_option("--wait", options->wait,
-                    "return when every connected switch has confirmed the revision, or after this time")
-        ->type_name("TIME")
-        ->expected(0, 1)
-        ->default_str("30s");
-    return options;
-}
-
 /// @return hosts whose switch has not confirmed the revision when the time is over
 json wait_for(const Session& session, const json& revision, const std::string& time) {
     const auto end = std::chrono::steady_clock::now() + parse_time("--wait", time);
@@ -89,16 +66,49 @@ json propose(const Session& session, const std::string& text, const ApplyOptions
     return session.ask("apply", args);
 }
 
-void apply(Session& session, const std::string& text, const ApplyOptions& options, bool waits) {
+}  // namespace
+
+std::shared_ptr<ApplyOptions> add_apply_options(CLI::App& command) {
+    auto options = std::make_shared<ApplyOptions>();
+    command.add_option("--base", options->base,
+                       "number of the revision that the change was made for; refused when it has moved");
+    command.add_flag("--dry-run", options->dry_run, "show the changes, make none");
+    command.add_flag("--yes", options->yes,
+                     "also when it concerns more of the vNICs than `confirm_above` of the cluster file");
+    CLI::Option* const wait =
+        command
+            .add_option("--wait", options->wait,
+                        "return when every connected switch has confirmed the revision, or after this time")
+            ->type_name("TIME")
+            ->expected(0, 1)
+            ->default_str("30s");
+    wait->each([options](const std::string&) { options->waits = true; });
+    return options;
+}
+
+void apply_specification(Session& session, const std::string& text, const ApplyOptions& options) {
     json data = propose(session, text, options);
-    if (waits && at(data, "/applied") == true)
-        data["pending"] = wait_for(session, at(data, "/revision"), options.wait);
+    if (options.waits && at(data, "/applied") == true)
+        data["pending"] =
+            wait_for(session, at(data, "/revision"), options.wait.empty() ? "30s" : options.wait);
     const bool is_observed = !data.contains("pending") || data["pending"].empty();
     session.print(data, apply_text, is_observed);
     session.exit_code = is_observed ? kExitOk : kExitRefused;
 }
 
-}  // namespace
+json specification_in_force(const Session& session) {
+    return read_json_text(text_at(session.ask("specification"), "/text"), kClusterBounds).value;
+}
+
+void edit_specification(Session& session, ApplyOptions options, const std::function<void(json&)>& edit) {
+    constexpr int kIndent = 2;
+    const json current = session.ask("specification");
+    json specification = read_json_text(text_at(current, "/text"), kClusterBounds).value;
+    edit(specification);
+    if (!options.base)
+        options.base = at(current, "/revision").get<std::uint32_t>();
+    apply_specification(session, specification.dump(kIndent) + '\n', options);
+}
 
 std::string apply_text(const json& change, const Terminal& terminal) {
     std::string text = lines_text(list_at(change, "/changes"), at(change, "/changes_in_all"), value_line);
@@ -138,20 +148,19 @@ std::string history_text(const json& history, const Terminal& terminal) {
 }
 
 void add_apply(CLI::App& command, Session& session) {
-    const auto options = add_options(command);
+    const auto options = add_apply_options(command);
     command.add_option("FILE", options->file, "the cluster file; - is standard input")->required();
-    const CLI::App* const parsed = &command;
     command.footer(
         "Examples:\n"
         "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
         "  weirctl apply new.jsonc --wait --socket /run/weir/ctrl.sock\n"
         "With --dry-run the plan follows the changes, with vNICs on their present hosts.\n"
         "Exit status 3 when the promises cannot be kept, 1 when a switch has not confirmed in time.");
-    command.callback([&session, options, parsed] {
+    command.callback([&session, options] {
         const std::string text = read_input(options->file, "a readable cluster file; - is standard input");
         const ClusterConfig config = value_or_throw(parse_cluster(text));
         if (!options->dry_run)
-            return apply(session, text, *options, parsed->count("--wait") != 0);
+            return apply_specification(session, text, *options);
         json plan = running_plan(session, config);
         if (at(plan, "/admitted") == true)
             plan["change"] = propose(session, text, *options);
@@ -167,17 +176,16 @@ void add_apply(CLI::App& command, Session& session) {
 }
 
 void add_rollback(CLI::App& command, Session& session) {
-    const auto options = add_options(command);
+    const auto options = add_apply_options(command);
     command.add_option("REVISION", options->revision, "number of the revision, from `weirctl history`")
         ->required();
-    const CLI::App* const parsed = &command;
     command.footer(
         "Example:\n"
         "  weirctl rollback 41 --wait --socket /run/weir/ctrl.sock\n"
         "The text of that revision becomes the next revision, if it still fits.");
-    command.callback([&session, options, parsed] {
+    command.callback([&session, options] {
         const json revision = session.ask("specification", {{"revision", options->revision}});
-        apply(session, text_at(revision, "/text"), *options, parsed->count("--wait") != 0);
+        apply_specification(session, text_at(revision, "/text"), *options);
     });
 }
 

@@ -44,6 +44,18 @@
     COMMAND(apply,  "rollback",    add_rollback,    "controller: make an earlier revision the next one") \
     COMMAND(apply,  "history",     add_history,     "controller: revisions of its specification") \
     COMMAND(apply,  "show",        add_show,        "controller: text of its specification") \
+    COMMAND(tenant, "tenant list",   add_tenant_list,   "controller: tenants of its specification") \
+    COMMAND(tenant, "tenant show",   add_tenant_show,   "controller: one tenant") \
+    COMMAND(tenant, "tenant add",    add_tenant_add,    "controller: add a tenant") \
+    COMMAND(tenant, "tenant set",    add_tenant_set,    "controller: change a tenant") \
+    COMMAND(tenant, "tenant remove", add_tenant_remove, "controller: remove a tenant") \
+    COMMAND(tenant, "tenant add-vnic",    add_tenant_add_vnic,    "controller: add a vNIC to a tenant") \
+    COMMAND(tenant, "tenant set-vnic",    add_tenant_set_vnic,    "controller: change a tenant's vNIC") \
+    COMMAND(tenant, "tenant remove-vnic", add_tenant_remove_vnic, "controller: remove a tenant's vNIC") \
+    COMMAND(tenant, "host add",      add_host_add,      "controller: add a host") \
+    COMMAND(tenant, "host set",      add_host_set,      "controller: change a host, or its key") \
+    COMMAND(tenant, "host remove",   add_host_remove,   "controller: remove a host") \
+    COMMAND(tenant, "appliance set", add_appliance_set, "controller: change an appliance") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
     COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
@@ -150,6 +162,8 @@ inline constexpr const char* kWindow = "window";
 /// whole numbers are themselves, any other value is a string, and `disk.limit` is a member of the appliance
 /// `disk` in "appliances". @throws Failure (kExitBadInput): no key, no "=", or a key twice
 [[nodiscard]] json object_of_pairs(const std::vector<std::string>& pairs);
+/// An object from a file, a text in { }, or pairs. @throws Failure
+[[nodiscard]] json object_of_words(const std::vector<std::string>& words);
 
 // qemu-args, libvirt-xml
 
@@ -188,6 +202,10 @@ struct GuestOptions {
 /// @param change reply to `apply`; "pending" of the reply to `observed` may be in it
 [[nodiscard]] std::string apply_text(const json& change, const Terminal& terminal);
 [[nodiscard]] std::string history_text(const json& history, const Terminal& terminal);
+
+// tenant, host, appliance
+
+[[nodiscard]] std::string tenant_list_text(const json& tenants, const Terminal& terminal);
 
 // plan
 

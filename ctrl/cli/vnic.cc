@@ -246,18 +246,6 @@ json parse_object(const std::string& text) {
     return std::move(parsed.value);
 }
 
-/// The vNIC of `vnic add`: one word is JSON or a file, unless it has "=" and no such file exists.
-json vnic_of_words(const std::vector<std::string>& words) {
-    const std::string& first = words.front();
-    const std::size_t begin = first.find_first_not_of(" \t\n");
-    if (words.size() == 1 && begin != std::string::npos && first[begin] == '{')
-        return parse_object(first);
-    const bool file =
-        words.size() == 1 && (first.find('=') == std::string::npos || std::ifstream(first).good());
-    return file ? parse_object(read_input(first, "a readable file, an object in { }, or key=value words"))
-                : object_of_pairs(words);
-}
-
 }  // namespace
 
 std::string vnic_list_text(const json& list, const Terminal& terminal) {
@@ -291,6 +279,18 @@ std::string vnic_text(const json& vnic, const std::string& accounting, const Ter
     text += settings_text(vnic) + times_text(vnic) + traffic_text(vnic, terminal);
     return text +
            line("accounting", accounting == "l2" ? "bytes of L2 frames" : "bytes on the wire (frame + 24)");
+}
+
+/// One word is JSON or a file, unless it has "=" and no such file exists.
+json object_of_words(const std::vector<std::string>& words) {
+    const std::string& first = words.front();
+    const std::size_t begin = first.find_first_not_of(" \t\n");
+    if (words.size() == 1 && begin != std::string::npos && first[begin] == '{')
+        return parse_object(first);
+    const bool file =
+        words.size() == 1 && (first.find('=') == std::string::npos || std::ifstream(first).good());
+    return file ? parse_object(read_input(first, "a readable file, an object in { }, or key=value words"))
+                : object_of_pairs(words);
 }
 
 json object_of_pairs(const std::vector<std::string>& pairs) {
@@ -362,7 +362,7 @@ void add_vnic_add(CLI::App& command, Session& session) {
         "  weirctl vnic add name=vm9 socket=/run/weir/vm9.sock mac=52:54:00:00:00:09 limit=1Gbit\n"
         "  weirctl vnic add vm9.jsonc");
     command.callback([&session, words] {
-        const json vnic = vnic_of_words(*words);
+        const json vnic = object_of_words(*words);
         const json& name = at(vnic, "/name");
         session.print(session.ask("vnic.add", {{"vnic", vnic}}),
                       (name.is_string() ? name.get<std::string>() : "vNIC") + " added\n");

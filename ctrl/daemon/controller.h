@@ -146,6 +146,7 @@ class Controller {
     void answer_version(const Peer& peer, std::span<const std::uint8_t> header);
     void send_refusal(const Peer& peer, std::uint32_t session, const std::string& why);
     void on_demand(Session& session, const wire::Header& header, std::span<const std::uint8_t> body);
+    [[nodiscard]] std::int64_t unix_nanos(Nanos now) const;
     void on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now);
     void on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now);
     void send_billed();
@@ -154,7 +155,7 @@ class Controller {
 
     // controller_specification.cc
     struct Proposal;
-    [[nodiscard]] bool check(Proposal& proposal, Faults& faults);
+    [[nodiscard]] bool check(Proposal& proposal, Nanos now, Faults& faults);
     void build(Proposal& proposal) const;
     void finish_apply(Proposal& proposal, Nanos now, Faults& faults);
     void describe_effect(Proposal& proposal, Faults& faults) const;

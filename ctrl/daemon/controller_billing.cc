@@ -46,13 +46,18 @@ void Controller::add_billed_vnics(const Session& session, wire::Tables& tables) 
 void Controller::on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now) {
     std::vector<wire::Usage> periods;
     counters_.refused_records += wire::decode(body, periods);
-    const Nanos since = ticked_at_ == kNever || now < ticked_at_ ? 0 : now - ticked_at_;
     usage_desk_.on_usage(
         {.host = session.host,
          .session = session.number,
          .since = session.since,
          .has_removed = [&session](const std::string& vnic) { return is_refused(session, vnic); }},
-        periods, unix_time_ * static_cast<std::int64_t>(kNanosPerSec) + static_cast<std::int64_t>(since));
+        periods, unix_nanos(now));
+}
+
+/// The Unix time was read at the last tick.
+std::int64_t Controller::unix_nanos(Nanos now) const {
+    const Nanos since = ticked_at_ == kNever || now < ticked_at_ ? 0 : now - ticked_at_;
+    return unix_time_ * static_cast<std::int64_t>(kNanosPerSec) + static_cast<std::int64_t>(since);
 }
 
 void Controller::send_billed() {

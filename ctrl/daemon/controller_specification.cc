@@ -98,19 +98,20 @@ json Controller::Commands::apply(ObjectReader& args) {
     proposal->peer = origin_.peer;
     Controller* const here = &controller_;
     auto steps = std::make_shared<Steps>();
-    steps->all = {{[proposal, text = here->store_.specification().value_or("")] { proposal->parse(text); },
-                   [here, proposal](Nanos, Faults& faults) { return here->check(*proposal, faults); }},
-                  {[here, proposal] { here->build(*proposal); },
-                   [here, proposal](Nanos now, Faults& faults) {
-                       here->finish_apply(*proposal, now, faults);
-                       return true;
-                   }}};
+    steps->all = {
+        {[proposal, text = here->store_.specification().value_or("")] { proposal->parse(text); },
+         [here, proposal](Nanos now, Faults& faults) { return here->check(*proposal, now, faults); }},
+        {[here, proposal] { here->build(*proposal); },
+         [here, proposal](Nanos now, Faults& faults) {
+             here->finish_apply(*proposal, now, faults);
+             return true;
+         }}};
     steps->data = [proposal] { return proposal->data; };
     return later_in_steps(std::move(steps));
 }
 
 /// Checks the values of the text against the running configuration. @return whether a world is to be built
-bool Controller::check(Proposal& proposal, Faults& faults) {
+bool Controller::check(Proposal& proposal, Nanos now, Faults& faults) {
     if (const auto* wrong = std::get_if<Faults>(&proposal.config)) {
         faults = *wrong;
         return false;
@@ -128,7 +129,9 @@ bool Controller::check(Proposal& proposal, Faults& faults) {
     if (proposal.changes.empty())
         return false;
     describe_effect(proposal, faults);
-    proposal.revision = new_revision(store_, &world_->config, stated, proposal.text, unix_time_);
+    // Rounded up: the period in which a vNIC is removed is its tenant's.
+    const std::int64_t removed_at = unix_nanos(now) / static_cast<std::int64_t>(kNanosPerSec) + 1;
+    proposal.revision = new_revision(store_, &world_->config, stated, proposal.text, removed_at);
     proposal.revision.author = proposal.peer;
     proposal.before = world_;
     const Renumbering places(world_->config, stated);

@@ -42,7 +42,7 @@ class SideWork {
     /// @return false: too many wait
     [[nodiscard]] bool add(std::uint64_t ticket, Job job);
     [[nodiscard]] std::vector<Reply> take_replies();
-    /// Destroys what takes long to destroy, on the other thread.
+    /// Destroys a large object, on the other thread.
     void discard(std::shared_ptr<void> object);
 
   private:

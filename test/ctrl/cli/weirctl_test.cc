@@ -54,7 +54,6 @@ std::string file_with(const std::string& text) {
     return file;
 }
 
-// A switch that replays the canned answers and keeps the last request.
 /// Reply to `apply`.
 const char* const kAppliedChange =
     R"({"base": 7, "revision": 8, "applied": true, "changes_in_all": 3, "changes": [
@@ -63,6 +62,7 @@ const char* const kAppliedChange =
     "smaller": ["tenant A: weight 100 -> 50"], "smaller_in_all": 1, "concerned": 2, "vnics": 9,
     "held": [{"vnic": "c1", "host": "h1", "why": "it is not in the cluster file"}]})";
 
+/// A switch that replays the canned answers and keeps the last request.
 class CannedSwitch {
   public:
     CannedSwitch() : fake_(fresh_socket(), [this](const std::string& text) { return answer(text); }) {}
@@ -263,7 +263,7 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 26);
+    CHECK(commands.size() == 38);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
 }
 
@@ -357,6 +357,42 @@ TEST_CASE("apply sends the file, prints the difference, and waits for the switch
     CHECK(fake.ctl("show").output == std::string(kCluster) + "\n");
     CHECK(run("apply " + file_with("{\"interval\": 3}")).status == 2);
     std::remove(file.c_str());
+}
+
+TEST_CASE("tenants, their vNICs, hosts and appliances are edits of the specification in force") {
+    CannedSwitch fake;
+    const auto edited = [&](const std::string& words) {
+        CHECK(fake.ctl(words).status == 0);
+        const json args = fake.last_request()["args"];
+        CHECK(args["base"] == 8);
+        return json::parse(args["text"].get<std::string>());
+    };
+    json tenants =
+        edited("tenant add name=C weight=50 disk.reservation=200tokens --vnic c1 --vnic c2")["tenants"];
+    CHECK(tenants.back() ==
+          json::parse(R"({"name": "C", "weight": 50, "vnics": [{"name": "c1"}, {"name": "c2"}],
+        "appliances": [{"name": "disk", "reservation": "200tokens"}]})"));
+    const json before = json::parse(kCluster)["tenants"];
+    const std::string first = before[0]["name"];
+    tenants = edited("tenant set " + first + " weight=70 disk.limit=5ktokens --yes")["tenants"];
+    CHECK(tenants[0]["weight"] == 70);
+    CHECK(tenants[0]["appliances"].back()["limit"] == "5ktokens");
+    tenants = edited("tenant add-vnic " + first + " name=x1 reservation=1Mbit")["tenants"];
+    CHECK(tenants[0]["vnics"].back() == json{{"name", "x1"}, {"reservation", "1Mbit"}});
+    const std::string vnic = before[0]["vnics"][0]["name"];
+    tenants = edited("tenant set-vnic " + first + " " + vnic + " limit=2Gbit host=none")["tenants"];
+    CHECK(tenants[0]["vnics"][0]["limit"] == "2Gbit");
+    CHECK_FALSE(tenants[0]["vnics"][0].contains("host"));
+    tenants = edited("tenant remove-vnic " + first + " " + vnic)["tenants"];
+    CHECK(tenants[0]["vnics"].size() + 1 == before[0]["vnics"].size());
+    CHECK(edited("tenant remove " + first)["tenants"].size() + 1 == before.size());
+    CHECK(edited("host add name=h9 uplink=25Gbit")["topology"]["hosts"].back()["name"] == "h9");
+    CHECK(edited("host remove h1")["topology"]["hosts"].size() == 1);
+    CHECK(edited("host set h2 uplink=5Gbit")["topology"]["hosts"][1]["uplink"] == "5Gbit");
+    CHECK(fake.ctl("tenant remove nobody").status == 2);
+    CHECK(fake.ctl("host add name=h1").status == 2);
+    CHECK(fake.ctl("tenant list").output.find("TENANT") == 0);
+    CHECK(json::parse(fake.ctl("tenant show " + first).output)["name"] == first);
 }
 
 TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configuration") {

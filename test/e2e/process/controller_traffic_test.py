@@ -48,6 +48,43 @@ class BilledTrafficTest(ControllerCase):
         self.assertEqual(len(ends), len(set(ends)))
 
 
+class TenantLifeTest(ControllerCase):
+    """docs/operations.md, "The life of a tenant"."""
+
+    def test_a_tenant_comes_changes_and_goes_while_its_vms_send_and_its_last_bytes_are_billed(self):
+        guests = self.vm(2, begin=False), self.sender(1, 2, begin=False)
+        controller = self.control("h1", "h2", tenants=[tenant("B", "vm2")],
+                                  prices={"p0": 1, "link": "1Gbit", "period": "1s"})
+        self.switch, second = self.join("h1", 1, 2), self.join("h2", 4)
+        until(lambda: self.switch.vnic("vm1")["refusal"] == "it is not in the cluster file", "vm1 unknown")
+        added = controller.ctl("tenant", "add", "name=C", "disk.reservation=200tokens", "--vnic", "vm1", "--vnic", "vm4",
+                               "--wait", "20s")
+        self.assertEqual((added["revision"], added["pending"]), (2, []))
+        self.wait_limit(self.switch, "vm1", 100)
+        self.wait_limit(second, "vm4", 100)
+        self.assertIsNone(self.switch.vnic("vm1")["refusal"])
+        self.switch.ctl("vnic", "set", "vm1", "limit_pps=5kpps")
+        _, sender = self.begin(*guests)
+        self.wait_more("vm1", packets=7500, direction="from_vm")
+        changed = controller.ctl("tenant", "set", "C", "disk.reservation=300tokens", "--yes", "--wait", "20s")
+        self.assertEqual(changed["smaller"], [])
+        self.wait_limit(self.switch, "vm1", 150)
+        self.wait_limit(second, "vm4", 150)
+        self.wait_limit(self.switch, "vm2", 400)
+        sender.halt()
+        removed = controller.ctl("tenant", "remove", "C", "--yes", "--wait", "20s")
+        self.assertEqual({(each["vnic"], each["host"]) for each in removed["held"]}, {("vm1", "h1"), ("vm4", "h2")})
+        self.assertEqual(self.switch.vnic("vm1")["refusal"], "it is not in the cluster file")
+
+        def settled():
+            sent = self.switch.vnic("vm1")["from_vm"]["delivered"]["bytes"]
+            row, = controller.ctl("bill", "--tenant", "C", "--verify")["rows"]
+            return sent == row["delivered_bytes"]
+        until(settled, "every byte on the tenant's bill")
+        self.assertEqual([each["author"].split()[0] for each in controller.ctl("history")["revisions"]],
+                         ["weir-ctrl", "uid", "uid", "uid"])
+
+
 class RefusedTrafficTest(ControllerCase):
     POLLS = False
 
