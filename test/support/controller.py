@@ -34,12 +34,16 @@ class Controller(Daemon):
         self.settings = self.cluster = {"interval": f"{INTERVAL_MS}ms", "listen": [self.endpoint],
                                         "control_socket": self.socket, "store": self.store, **cluster}
 
-    def apply(self, *options):
-        """The cluster as it is now becomes the next revision of the running controller."""
+    def next_file(self):
+        """The cluster as it is now, as a file of its own."""
         file = os.path.join(self.folder, "next.jsonc")
         with open(file, "w") as stream:
             json.dump(self.cluster, stream)
-        return self.ctl("apply", file, "--yes", *options)
+        return file
+
+    def apply(self, *options):
+        """The cluster as it is now becomes the next revision of the running controller."""
+        return self.ctl("apply", self.next_file(), "--yes", *options)
 
     def host(self, name):
         return next(host for host in self.ctl("status")["hosts"] if host["name"] == name)
