@@ -1,8 +1,8 @@
 // controller_specification.cc - the commands about the specification: apply, history, its texts, and the
 // hosts that have not observed it yet.
 //
-// A proposed text is parsed beside the loop. Everything else is one step of the loop, so that nothing comes
-// between the checks, the store and the adoption: all of it happens, or nothing.
+// A proposed text is parsed, and the next world built, beside the loop. The last check, the store and the
+// adoption are one step of it, so that nothing comes between them: all of it happens, or nothing.
 #include <algorithm>
 #include <cmath>
 #include <memory>
