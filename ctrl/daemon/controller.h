@@ -162,6 +162,8 @@ class Controller {
     void describe_displaced(const Next& next, nlohmann::json& data, Faults& faults) const;
 
     // controller_adoption.cc
+    [[nodiscard]] std::shared_ptr<World> build_world(ClusterConfig config, const Cluster::IdOf& id_of,
+                                                     const Placement& placement) const;
     [[nodiscard]] Next finish_plan(Next next) const;
     [[nodiscard]] Placement placement_for(const ClusterConfig& config, const Renumbering& places) const;
     void adopt_sessions(const ClusterConfig& before, const Renumbering& places, Nanos now);

@@ -9,7 +9,16 @@ namespace weir {
 
 Controller::Next Controller::plan(ClusterConfig config, const Cluster::IdOf& id_of) const {
     const Renumbering places(world_->config, config);
-    return finish_plan({std::make_shared<World>(std::move(config), id_of, use_, make_solver_), places, {}});
+    const Placement placement = placement_for(config, places);
+    return finish_plan({build_world(std::move(config), id_of, placement), places, {}});
+}
+
+/// Reads no state that changes, so that another thread may call it.
+std::shared_ptr<World> Controller::build_world(ClusterConfig config, const Cluster::IdOf& id_of,
+                                               const Placement& placement) const {
+    auto world = std::make_shared<World>(std::move(config), id_of, use_, make_solver_);
+    world->place(placement);
+    return world;
 }
 
 Controller::Next Controller::finish_plan(Next next) const {

@@ -144,9 +144,8 @@ bool Controller::check(Proposal& proposal, Nanos now, Faults& faults) {
 void Controller::build(Proposal& proposal) const {
     ClusterConfig config =
         with_process_of(proposal.before->config, std::move(std::get<ClusterConfig>(proposal.config)));
-    proposal.next->world = std::make_shared<World>(
-        std::move(config), ids_under(proposal.revision.ends, proposal.before->cluster), use_, make_solver_);
-    proposal.next->world->place(proposal.placement);
+    proposal.next->world = build_world(
+        std::move(config), ids_under(proposal.revision.ends, proposal.before->cluster), proposal.placement);
 }
 
 /// With faults nothing has changed. @throws HostError: the store was not written, and nothing has changed

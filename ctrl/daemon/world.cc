@@ -108,8 +108,7 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
         if (why.empty())
             place(old, *cluster.find_vnic(name));
         else
-            displaced.push_back(
-                {old.id, old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
+            displaced.push_back({old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
     }
     return displaced;
 }

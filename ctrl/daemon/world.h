@@ -31,7 +31,6 @@ using MakeSolver = std::function<std::shared_ptr<Solver>(const ClusterConfig& co
 
 /// A vNIC that has its place in one world and none in the next.
 struct Displaced {
-    std::uint32_t id = 0;
     HostIndex host = kNowhere;  ///< in the world before
     std::string name{};
     std::string tenant{};
