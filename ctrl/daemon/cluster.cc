@@ -125,12 +125,14 @@ void Cluster::set_uplink(HostIndex host, std::uint64_t bps) {
     resources_[host_out_[host]].capacity = resources_[host_out_[host] + 1].capacity = bytes;
 }
 
-void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan) {
+void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan,
+                         bool states_tenant) {
     remove_vnic(id);
     ClusterEnd& end = ends_[index_.at(id)];
     end.host = host;
     end.mac = mac;
     end.vlan = vlan;
+    end.states_tenant = states_tenant;
     host_vnics_[host].insert(id);
     if (!mac.empty())
         addresses_[{end.tenant, vlan, mac}].insert(id);

@@ -44,6 +44,7 @@ struct ClusterEnd {
     HostIndex host = kNowhere;      ///< where it is now
     std::string mac{};              ///< of a vNIC, as its switch reported it
     std::uint16_t vlan = 0;
+    bool states_tenant = false;  ///< its switch serves it for this tenant alone
 };
 
 struct ClusterResource {
@@ -99,7 +100,8 @@ class Cluster {
     /// Bytes per second that are planned of the host's link, each way.
     [[nodiscard]] double uplink_bytes(HostIndex host) const { return resources_[host_out_[host]].capacity; }
 
-    void place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan);
+    void place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan,
+                    bool states_tenant = false);
     void remove_vnic(std::uint32_t id);
 
     /// Whether the file allows the flow: within a tenant, or from a tenant to an appliance that it has.

@@ -117,10 +117,12 @@ void Controller::refuse_displaced(const Displaced& vnic, const Renumbering& plac
     Session* const session = host == kNowhere ? nullptr : sessions_.of_host(host);
     if (session == nullptr)
         return;
-    session->refused_vnics.push_back(
-        {.vnic = {.name = vnic.name, .tenant = vnic.tenant, .mac = vnic.mac, .vlan = vnic.vlan},
-         .why = vnic.why,
-         .is_final = vnic.is_final});
+    session->refused_vnics.push_back({.vnic = {.name = vnic.name,
+                                               .tenant = vnic.states_tenant ? vnic.tenant : "",
+                                               .mac = vnic.mac,
+                                               .vlan = vnic.vlan},
+                                      .why = vnic.why,
+                                      .is_final = vnic.is_final});
     session->tables_due = true;
     audit("refused", "vNIC " + vnic.name + " of host " + world_->config.hosts[host].name + ": " + vnic.why);
 }

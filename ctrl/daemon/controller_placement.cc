@@ -53,14 +53,16 @@ std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic
     const ClusterEnd& end = *world_->cluster.find_vnic(vnic.name);
     if (std::string why = why_not_now(session.host, end, now); !why.empty())
         return why;
-    if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan)
+    const bool states_tenant = !vnic.tenant.empty();
+    if (end.host == session.host && end.mac == vnic.mac && end.vlan == vnic.vlan &&
+        end.states_tenant == states_tenant)
         return {};
     const HostIndex before = end.host;
     if (before != kNowhere && before != session.host)
         note_taken(end, session.host);
     world_->demands.remove_vnic(end.id);
     world_->admission.place(end, session.host);
-    world_->cluster.place_vnic(end.id, session.host, vnic.mac, vnic.vlan);
+    world_->cluster.place_vnic(end.id, session.host, vnic.mac, vnic.vlan, states_tenant);
     note_moved(end, before, session.host);
     return {};
 }
@@ -72,7 +74,10 @@ void Controller::note_taken(const ClusterEnd& vnic, HostIndex by) {
     if (before == nullptr)
         return;
     before->refused_vnics.push_back(
-        {.vnic = {.name = world_->cluster.name_of(vnic), .tenant = {}, .mac = vnic.mac, .vlan = vnic.vlan},
+        {.vnic = {.name = world_->cluster.name_of(vnic),
+                  .tenant = vnic.states_tenant ? world_->config.tenants[vnic.tenant].name : "",
+                  .mac = vnic.mac,
+                  .vlan = vnic.vlan},
          .why = why_taken(by)});
     before->tables_due = true;
 }

@@ -56,7 +56,7 @@ Placement World::placement_for(const ClusterConfig& next, const Renumbering& pla
     for (HostIndex host = 0; host < config.hosts.size(); ++host)
         for (const std::uint32_t id : cluster.vnics_of(host))
             if (const ClusterEnd& end = *cluster.find_end(id); is_same[end.tenant] != 0)
-                placement.vnics.push_back({id, places.hosts[host], end.mac, end.vlan});
+                placement.vnics.push_back({id, places.hosts[host], end.mac, end.vlan, end.states_tenant});
     return placement;
 }
 
@@ -70,7 +70,7 @@ void World::place(const Placement& placement) {
         set_uplink(host, bps);
     for (const Placement::Place& each : placement.vnics) {
         admission.place(*cluster.find_end(each.id), each.host);
-        cluster.place_vnic(each.id, each.host, each.mac, each.vlan);
+        cluster.place_vnic(each.id, each.host, each.mac, each.vlan, each.states_tenant);
     }
 }
 
@@ -79,7 +79,7 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
     std::vector<std::uint32_t> changed;
     const auto place = [&](const ClusterEnd& old, const ClusterEnd& end) {
         admission.place(end, places.hosts[old.host]);
-        cluster.place_vnic(end.id, places.hosts[old.host], old.mac, old.vlan);
+        cluster.place_vnic(end.id, places.hosts[old.host], old.mac, old.vlan, old.states_tenant);
     };
     remove_departed(before);
     for (HostIndex host = 0; host < before.config.hosts.size(); ++host)
@@ -87,7 +87,7 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
             const ClusterEnd& old = *before.cluster.find_end(id);
             const ClusterEnd* end = cluster.find_end(id);
             if (end == nullptr || end->host != places.hosts[host] || end->host == kNowhere ||
-                end->mac != old.mac || end->vlan != old.vlan)
+                end->mac != old.mac || end->vlan != old.vlan || end->states_tenant != old.states_tenant)
                 changed.push_back(id);
         }
     // The unchanged first, where their links and slots are others.
@@ -100,15 +100,16 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
         const HostIndex host = places.hosts[old.host];
         const std::string& name = before.cluster.name_of(old);
         const std::string& tenant = before.config.tenants[old.tenant].name;
-        std::string why =
-            host == kNowhere ? "its host is not in the cluster file" : why_never(host, name, tenant);
+        std::string why = host == kNowhere ? "its host is not in the cluster file"
+                                           : why_never(host, name, old.states_tenant ? tenant : "");
         const bool is_final = !why.empty();
         if (!is_final)
             why = admission.why_not(*cluster.find_vnic(name), host);
         if (why.empty())
             place(old, *cluster.find_vnic(name));
         else
-            displaced.push_back({old.host, name, tenant, old.mac, old.vlan, std::move(why), is_final});
+            displaced.push_back(
+                {old.host, name, tenant, old.states_tenant, old.mac, old.vlan, std::move(why), is_final});
     }
     return displaced;
 }

@@ -34,6 +34,7 @@ struct Displaced {
     HostIndex host = kNowhere;  ///< in the world before
     std::string name{};
     std::string tenant{};
+    bool states_tenant = false;  ///< as of ClusterEnd
     std::string mac{};
     std::uint16_t vlan = 0;
     std::string why{};
@@ -47,6 +48,7 @@ struct Placement {
         HostIndex host = kNowhere;
         std::string mac{};
         std::uint16_t vlan = 0;
+        bool states_tenant = false;
     };
     std::vector<Place> vnics{};                                      ///< of tenants that are the same in both
     std::vector<std::pair<HostIndex, std::uint64_t>> uplinks_bps{};  ///< as of Cluster::set_uplink()

@@ -128,6 +128,22 @@ TEST_CASE("a vNIC that the configuration has no longer is refused at its switch,
     CHECK(world.h2.id_of("a2") != 0);
 }
 
+TEST_CASE("a vNIC of another tenant goes on there, unless its switch serves it for the tenant before") {
+    AdoptingWorld world;
+    world.h3.hello.vnics[1].tenant = "C";
+    world.join(world.h3);
+    world.pass_interval();
+    std::vector<TenantVnicConfig>& vnics = world.tenant(2).vnics;
+    world.tenant(0).vnics.insert(world.tenant(0).vnics.end(), vnics.begin(), vnics.end());
+    vnics = {{.name = "c3"}};
+    (void)world.adopt();
+    world.pass_interval();
+    REQUIRE(world.h3.endpoint("c1") != nullptr);
+    CHECK(world.h3.endpoint("c1")->tenant == "A");
+    CHECK(world.h3.endpoint("c1")->host == "h3");
+    CHECK(world.refusals("h3") == R"(["c2: its tenant is A, not C"])");
+}
+
 TEST_CASE("a vNIC whose host is another one by the new configuration leaves, and is refused where it is") {
     AdoptingWorld world;
     world.tenant(1).vnics[1].host = "h3";
