@@ -6,7 +6,10 @@
 // the first reading and 3,000 bytes 2 s later: top_sample() makes 8,000 bit/s of it, top_text() "8 kbit/s".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -105,13 +108,32 @@ struct Snapshot {
 };
 
 /// Rates between two snapshots that are `seconds` apart (> 0).
-///   vnics[]: offered_bps, delivered_bps (from the VM), received_bps (to the VM), offered_pps, delivered_pps,
+///   vnics[]: name, tenant, state, offered_bps, delivered_bps (from the VM), received_bps (to the VM),
+///   offered_pps, delivered_pps,
 ///     reservation_bps, limit_bps, limit_pps, fulfillment (0 to 1), held_back_percent (of the time),
 ///     queue_delay_ns, cpu_percent (of one core), drops_per_second by reason;
 ///   workers[]: busy_percent, mean_burst, cycles_per_packet;
 ///   uplink: sent_bps, received_bps, capacity_bps.
 /// A value that cannot be computed is null.
 [[nodiscard]] json top_sample(const Snapshot& before, const Snapshot& after, double seconds);
+/// Keys that top_select() sorts by: the largest value first; of `fulfillment` the smallest, and names in the
+/// order of the alphabet.
+inline constexpr const char* kTopKeys[] = {"name",        "offered",   "delivered", "received", "reservation",
+                                           "fulfillment", "held-back", "delay",     "cpu",      "drops"};
+/// Leaves the vNICs whose name or tenant contains `filter`, in the order of `key`; empty: all, as they are.
+void top_select(json& sample, const std::string& filter, const std::string& key);
+
+/// The delivered rates of each vNIC in the last samples, at most kSamples.
+class TopHistory {
+  public:
+    static constexpr std::size_t kSamples = 12;
+    /// Adds the sample's rates, and sets vnics[].recent_bps to those in the history, the oldest first.
+    void note(json& sample);
+
+  private:
+    std::map<std::string, std::deque<double>> rates_;  // by name
+};
+
 /// The sample as one screen; vNICs that do not fit the terminal's rows are counted in the last line.
 [[nodiscard]] std::string top_text(const json& sample, const Terminal& terminal);
 /// limit_bps and limit_pps of a vNIC: "2 Gbit/s, 1 Mpps"; "-" without a limit.

@@ -1,4 +1,4 @@
-// top.cc - weirctl top: two snapshots to rates, rates to a table, and the loop that reads and prints.
+// top.cc - weirctl top: rates to a table, and the loop that reads and prints.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "common/units.h"
 #include "ctrl/cli/commands.h"
@@ -17,79 +18,6 @@ namespace weir::cli {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-
-/// Delivered rate divided by the part of the reservation that the VM wanted: the rate that it offered, or the
-/// whole reservation while its ring was held back, when the VM could not offer more. At most 1.
-double fulfillment(double delivered, double offered, double reservation, double held_back_percent) {
-    constexpr double kHeldBack = 1;  // percent of the time
-    const double wanted = held_back_percent > kHeldBack ? reservation : std::min(reservation, offered);
-    if (!(reservation > 0) || !(wanted > 0))
-        return std::numeric_limits<double>::quiet_NaN();
-    return std::min(delivered / wanted, 1.0);
-}
-
-/// Drops per second by reason, both directions added up.
-json drop_rates(const json& before, const json& after, double seconds) {
-    json rates = json::object();
-    for (const char* direction : {"/from_vm/drops", "/to_vm/drops"}) {
-        const json& then = list_at(before, direction);
-        for (const auto& [reason, count] : list_at(after, direction).items()) {
-            if (!count.is_number())
-                continue;
-            const auto old = then.find(reason);
-            const double was = old != then.end() && old->is_number() ? old->get<double>() : 0;
-            const double rate = growth(was, count.get<double>()) / seconds;
-            if (rate > 0)
-                rates[reason] = rates.value(reason, 0.0) + rate;
-        }
-    }
-    return rates;
-}
-
-json vnic_sample(const json& before, const json& after, double seconds, double tsc_hz) {
-    const auto rate = [&](const char* pointer) { return growth(before, after, pointer) / seconds; };
-    const double offered = kBitsPerByte * rate("/from_vm/offered/bytes");
-    const double delivered = kBitsPerByte * rate("/from_vm/delivered/bytes");
-    const double held_back = std::min(rate("/held_back_ns/total") / kNanosPerPercent, 100.0);
-    const double reservation = number_at(after, "/reservation_bps");
-    return {{"name", at(after, "/name")},
-            {"state", at(after, "/state")},
-            {"offered_bps", number_or_null(offered)},
-            {"delivered_bps", number_or_null(delivered)},
-            {"received_bps", number_or_null(kBitsPerByte * rate("/to_vm/delivered/bytes"))},
-            {"offered_pps", number_or_null(rate("/from_vm/offered/packets"))},
-            {"delivered_pps", number_or_null(rate("/from_vm/delivered/packets"))},
-            {"reservation_bps", at(after, "/reservation_bps")},
-            {"limit_bps", at(after, "/limit_bps")},
-            {"limit_pps", at(after, "/limit_pps")},
-            {"fulfillment", number_or_null(fulfillment(delivered, offered, reservation, held_back))},
-            {"held_back_percent", number_or_null(held_back)},
-            {"queue_delay_ns", at(after, "/queue_delay_ns")},
-            {"cpu_percent", number_or_null(100 * rate("/cycles") / tsc_hz)},
-            {"drops_per_second", drop_rates(before, after, seconds)}};
-}
-
-json worker_sample(const json& before, const json& after) {
-    const auto grown = [&](const char* pointer) { return growth(before, after, pointer); };
-    const double busy = grown("/busy_cycles");
-    const double packets = grown("/packets");
-    return {{"id", at(after, "/id")},
-            {"core", at(after, "/core")},
-            {"busy_percent", number_or_null(100 * busy / (busy + grown("/idle_cycles")))},
-            {"mean_burst", number_or_null(packets / grown("/bursts"))},
-            {"cycles_per_packet", number_or_null(busy / packets)}};
-}
-
-json uplink_sample(const json& before, const json& after, double seconds) {
-    if (!after.is_object())
-        return nullptr;
-    const auto bits = [&](const char* pointer) {
-        return number_or_null(kBitsPerByte * growth(before, after, pointer) / seconds);
-    };
-    return {{"sent_bps", bits("/tx/bytes")},
-            {"received_bps", bits("/rx/bytes")},
-            {"capacity_bps", at(after, "/capacity_bps")}};
-}
 
 Cell fulfillment_cell(double fulfillment) {
     const Style style = fulfillment < 0.95 ? Style::kBad : fulfillment < 0.99 ? Style::kWarn : Style::kGood;
@@ -125,10 +53,26 @@ std::string heading_text(const json& sample, const Terminal& terminal) {
     return text + '\n';
 }
 
+/// The rates as characters from `_` (nothing) to `#` (the largest of them, or the reservation if that is
+/// more).
+std::string recent_text(const json& vnic) {
+    constexpr std::string_view kLevels = "_.-=+*#";
+    double most = std::max(1.0, number_at(vnic, "/reservation_bps"));
+    const json& rates = list_at(vnic, "/recent_bps");
+    for (const json& rate : rates)
+        most = std::max(most, number_at(rate, ""));
+    std::string text;
+    for (const json& rate : rates)
+        text += kLevels[static_cast<std::size_t>(
+            std::lround(number_at(rate, "") / most * static_cast<double>(kLevels.size() - 1)))];
+    return text;
+}
+
 Table columns() {
     return Table({{"VNIC"},
                   {"OFFERED", true},
                   {"DELIVERED", true},
+                  {"RECENT", true, 6},
                   {"RESERVATION", true},
                   {"LIMIT", true, 1},
                   {"FULFILLMENT", true},
@@ -146,6 +90,7 @@ void add_row(Table& table, const json& vnic) {
         {Cell(text_at(vnic, "/name"), up ? Style::kPlain : Style::kDim),
          human_rate(number_at(vnic, "/offered_bps")),
          human_rate(number_at(vnic, "/delivered_bps")),
+         recent_text(vnic),
          reservation_text(vnic),
          limits_text(vnic),
          fulfillment_cell(number_at(vnic, "/fulfillment")),
@@ -169,6 +114,8 @@ void sleep_until(SteadyClock::time_point end) {
 
 struct TopOptions {
     std::shared_ptr<std::string> interval;
+    std::string filter;
+    std::string sort;
     std::uint64_t count = 0;  // tables to print; 0 = until the command is interrupted
 };
 
@@ -177,6 +124,7 @@ void run(const Session& session, const TopOptions& options) {
     const std::chrono::nanoseconds interval = parse_time("--interval", *options.interval);
     const auto read = [&] { return Snapshot{session.ask("status"), session.ask("vnic.list")}; };
     Snapshot before = read();
+    TopHistory history;
     SteadyClock::time_point before_at = SteadyClock::now();
     for (std::uint64_t tables = 0; options.count == 0 || tables < options.count; ++tables) {
         sleep_until(before_at + interval);
@@ -187,10 +135,12 @@ void run(const Session& session, const TopOptions& options) {
             Snapshot now = read();
             const SteadyClock::time_point now_at = SteadyClock::now();
             const double seconds = std::chrono::duration<double>(now_at - before_at).count();
-            session.print(top_sample(before, now, seconds),
-                          [live](const json& sample, const Terminal& screen) {
-                              return (live ? kClear : "") + top_text(sample, screen);
-                          });
+            json made = top_sample(before, now, seconds);
+            history.note(made);
+            top_select(made, options.filter, options.sort);
+            session.print(made, [live](const json& sample, const Terminal& screen) {
+                return (live ? kClear : "") + top_text(sample, screen);
+            });
             before = std::move(now);
             before_at = now_at;
         } catch (const Failure& failure) {
@@ -204,24 +154,6 @@ void run(const Session& session, const TopOptions& options) {
 }
 
 }  // namespace
-
-json top_sample(const Snapshot& before, const Snapshot& after, double seconds) {
-    json sample{{"host", at(after.status, "/host")},
-                {"seconds", seconds},
-                {"accounting", at(after.status, "/accounting")},
-                {"isolation", at(after.status, "/isolation")},
-                {"uplink", uplink_sample(at(before.status, "/uplink"), at(after.status, "/uplink"), seconds)},
-                {"workers", json::array()},
-                {"vnics", json::array()}};
-    for (const json& worker : list_at(after.status, "/workers"))
-        sample["workers"].push_back(
-            worker_sample(entry_with(list_at(before.status, "/workers"), "/id", at(worker, "/id")), worker));
-    const double tsc_hz = number_at(after.status, "/tsc_hz");
-    for (const json& vnic : list_at(after.vnics, "/vnics"))
-        sample["vnics"].push_back(vnic_sample(
-            entry_with(list_at(before.vnics, "/vnics"), "/name", at(vnic, "/name")), vnic, seconds, tsc_hz));
-    return sample;
-}
 
 std::string top_text(const json& sample, const Terminal& terminal) {
     std::string text = heading_text(sample, terminal);
@@ -258,12 +190,20 @@ void add_top(CLI::App& command, Session& session) {
         .add_flag_callback(
             "--once", [options] { options->count = 1; }, "the same as --count 1")
         ->excludes(count);
+    command.add_option("--sort", options->sort, "order of the vNICs")
+        ->type_name("KEY")
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTopKeys), std::end(kTopKeys))));
+    command.add_option("--filter", options->filter, "only vNICs whose name or tenant contains this")
+        ->type_name("TEXT");
     command.footer(
         "Examples:\n"
         "  weirctl top\n"
+        "  weirctl top --sort fulfillment --filter tenant-a\n"
         "  weirctl top --count 60 --interval 10s --json   one line of JSON per table\n"
         "OFFERED and DELIVERED are from the VM, RECEIVED is to it; CPU is of one core. FULFILLMENT is\n"
-        "delivered divided by the wanted part of the reservation. HELD BACK is a share of the time.");
+        "delivered divided by the wanted part of the reservation. HELD BACK is a share of the time.\n"
+        "RECENT is the delivered rate in the last 12 tables, from _ (nothing) to # (the largest of them,\n"
+        "or the reservation if that is more).");
     command.callback([&session, options] {
         std::signal(SIGINT, [](int) { interrupted = 1; });
         std::signal(SIGTERM, [](int) { interrupted = 1; });

@@ -85,10 +85,62 @@ TEST_CASE("the live table shows for each vNIC what it offers, what is delivered 
 uplink:   sent 1 Gbit/s of 9 Gbit/s, received 0 bit/s
 worker 0: core 1, busy 60.0%, mean burst 16.0, 150 cycles/packet
 
-VNIC     OFFERED  DELIVERED  RESERVATION             LIMIT  FULFILLMENT  HELD BACK    RECEIVED  DELAY P50     P99    CPU  DROPS/S
-vm1   1.2 Gbit/s   1 Gbit/s     2 Gbit/s  8 Gbit/s, 2 Mpps        50.0%      25.0%  100 Mbit/s     1.8 us  9.4 us  15.0%  vm_ring_full 1.5 k, foreign_mac 40
-vm2            -          -            -                 -            -          -           -          -       -      -  down
+VNIC     OFFERED  DELIVERED  RECENT  RESERVATION             LIMIT  FULFILLMENT  HELD BACK    RECEIVED  DELAY P50     P99    CPU  DROPS/S
+vm1   1.2 Gbit/s   1 Gbit/s             2 Gbit/s  8 Gbit/s, 2 Mpps        50.0%      25.0%  100 Mbit/s     1.8 us  9.4 us  15.0%  vm_ring_full 1.5 k, foreign_mac 40
+vm2            -          -                    -                 -            -          -           -          -       -      -  down
 )");
+}
+
+TEST_CASE("the table shows the vNICs that match, in the order that was asked for") {
+    json all{{"vnics", json::array()}};
+    const auto add = [&all](const char* name, const char* tenant, const json& fulfillment, double delivered) {
+        all["vnics"].push_back({{"name", name},
+                                {"tenant", tenant},
+                                {"fulfillment", fulfillment},
+                                {"delivered_bps", delivered},
+                                {"drops_per_second", {{"queue_full", delivered / 2}, {"vlan", 1}}}});
+    };
+    add("web2", "A", 0.9, 5);
+    add("web1", "A", nullptr, 7);
+    add("db", "B", 0.4, 9);
+    const auto names = [&](const std::string& filter, const std::string& key) {
+        json sample = all;
+        top_select(sample, filter, key);
+        std::string text;
+        for (const json& vnic : sample["vnics"])
+            text += vnic["name"].get<std::string>() + ' ';
+        return text;
+    };
+    CHECK(names("", "") == "web2 web1 db ");
+    CHECK(names("", "name") == "db web1 web2 ");
+    CHECK(names("", "delivered") == "db web1 web2 ");
+    CHECK(names("", "drops") == "db web1 web2 ");
+    CHECK(names("", "fulfillment") == "db web2 web1 ");  // one without a reservation is last
+    CHECK(names("web", "delivered") == "web1 web2 ");
+    CHECK(names("B", "") == "db ");
+    CHECK(names("x", "cpu") == "");
+    json odd = json::parse(R"({"vnics": [1, {"drops_per_second": {"x": "y"}}, {"name": {}}]})");
+    for (const char* key : kTopKeys)
+        CHECK_NOTHROW(top_select(odd, "", key));
+}
+
+TEST_CASE("the delivered rates of the last 12 tables are drawn against the reservation, or the largest") {
+    TopHistory history;
+    json sample;
+    for (const double rate : {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+        sample = {
+            {"vnics", json::array({{{"name", "a"}, {"delivered_bps", rate}, {"reservation_bps", 0}},
+                                   {{"name", "b"}, {"delivered_bps", rate}, {"reservation_bps", 24}}})}};
+        history.note(sample);
+    }
+    CHECK(sample["vnics"][0]["recent_bps"] == json::array({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+    const std::string text = top_text(sample, kPipe);
+    CHECK(text.find("..--==++**##") != std::string::npos);  // to 12
+    CHECK(text.find("_....----===") != std::string::npos);  // to 24
+    json other{{"vnics", json::array({{{"name", "b"}}})}};
+    history.note(other);
+    history.note(sample);
+    CHECK(sample["vnics"][0]["recent_bps"].size() == 1);  // it was gone
 }
 
 TEST_CASE("the live table fits the terminal") {
