@@ -61,6 +61,7 @@
     COMMAND(tenant, "appliance set", add_appliance_set, "controller: change an appliance") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
+    COMMAND(completion, "completion", add_completion, "the script that completes words in bash or zsh") \
     COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
 // clang-format on
 

@@ -70,6 +70,7 @@ class CannedSwitch {
     [[nodiscard]] Result ctl(const std::string& arguments) {
         return run("--socket " + fake_.path() + " " + arguments);
     }
+    [[nodiscard]] const std::string& path() const { return fake_.path(); }
     [[nodiscard]] json last_request() {
         const std::lock_guard lock(mutex_);
         return last_;
@@ -263,8 +264,58 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 38);
+    CHECK(commands.size() == 39);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
+}
+
+TEST_CASE("the shells' scripts complete commands, options, values and names") {
+    CannedSwitch fake;
+    const auto next = [&](const std::string& words) {
+        const Result result = fake.ctl("complete -- " + words);
+        CHECK(result.status == 0);
+        std::string line = result.output;
+        std::ranges::replace(line, '\n', ' ');
+        return line;
+    };
+    CHECK(next("vni") == "vnic ");
+    CHECK(next("vnic s") == "set show ");
+    CHECK(next("vnic show ''") == "vm1 vm2 ");
+    CHECK(next("vnic show vm1 ''") == "");
+    CHECK(next("top --so") == "--socket --sort ");
+    CHECK(next("top --sort de") == "delay delivered ");
+    CHECK(next("top --sort delay --fi") == "--filter ");
+    CHECK(next("--json why vm2") == "vm2 ");
+    CHECK(next("tenant show ''") == "B ");
+    CHECK(next("tenant set-vnic B b") == "b1 b2 ");
+    CHECK(next("tenant set-vnic X b") == "");
+    CHECK(next("host set ''") == "h1 h2 ");
+    CHECK(next("completion z") == "zsh ");
+    CHECK(next("no such command ''") == "");
+    CHECK(next("comple").find("complete ") == std::string::npos);
+    CHECK(run("--socket /tmp/weir-no-such.sock complete -- why ''").output.empty());
+    CHECK(run("complete -- --socket " + fake.path() + " why ''").output == "vm1\nvm2\n");
+}
+
+TEST_CASE("bash and zsh complete a word by their scripts") {
+    CannedSwitch fake;
+    const auto output_of = [&](const std::string& shell, const std::string& script) {
+        FILE* pipe = ::popen(("WEIR_SOCKET=" + fake.path() + " PATH=" + weir::test::build_path("ctrl/cli") +
+                              ":$PATH " + shell + " -c '" + script + "' 2>&1")
+                                 .c_str(),
+                             "r");
+        REQUIRE(pipe != nullptr);
+        std::array<char, 1'000> text{};
+        const std::size_t bytes = std::fread(text.data(), 1, text.size(), pipe);
+        ::pclose(pipe);
+        return std::string(text.data(), bytes);
+    };
+    CHECK(output_of("bash",
+                    "source <(weirctl completion bash); COMP_WORDS=(weirctl vnic show v); COMP_CWORD=3; "
+                    "_weirctl; echo ${COMPREPLY[@]}") == "vm1 vm2\n");
+    CHECK(output_of("zsh -f",
+                    "autoload -U compinit; compinit -u -D; source <(weirctl completion zsh); "
+                    "compadd() { print -r -- ${(P)2}; }; words=(weirctl vnic show v); CURRENT=4; _weirctl") ==
+          "vm1 vm2\n");
 }
 
 TEST_CASE("top ends after its count and gives one line of JSON per table") {
