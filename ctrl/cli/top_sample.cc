@@ -143,7 +143,7 @@ void top_select(json& sample, const std::string& filter, const std::string& key)
         return;
     }
     std::vector<std::pair<double, std::size_t>>
-        order;  // descending by value; what cannot be computed is last
+        order;  // descending by value; values that cannot be computed are last
     for (std::size_t i = 0; i < list.size(); ++i)
         order.emplace_back(sort_value(list[i], key), i);
     std::ranges::stable_sort(order, std::ranges::greater(), &std::pair<double, std::size_t>::first);
