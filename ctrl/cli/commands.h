@@ -173,6 +173,9 @@ inline constexpr const char* kWindow = "window";
 [[nodiscard]] json why_sample(const json& before, const json& after);
 /// The bucket that blocked longest, a table of all buckets, and a sentence on each that blocked.
 [[nodiscard]] std::string why_text(const json& sample, const Terminal& terminal);
+/// The controller's reply to `why`: each flow of the vNIC with the resource or limit that holds it back, and
+/// the vNICs that use that resource, with the times since when.
+[[nodiscard]] std::string why_cluster_text(const json& why, const Terminal& terminal);
 
 // vnic list, show, set, add, remove
 

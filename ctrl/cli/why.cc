@@ -356,12 +356,20 @@ void add_why(CLI::App& command, Session& session) {
     const auto interval = add_interval(command, "time between the two readings");
     auto vnic = std::make_shared<std::string>();
     command.add_option("VNIC", *vnic, "the vNIC")->required();
+    auto is_cluster = std::make_shared<bool>(false);
+    command.add_flag(
+        "--cluster", *is_cluster,
+        "ask the controller (--socket): which link, appliance or limit of the cluster, and whose "
+        "traffic, since when");
     command.footer(
-        "Example:\n"
+        "Examples:\n"
         "  weirctl why vm1 --interval 5s\n"
+        "  weirctl why vm1 --cluster --socket /run/weir/ctrl.sock\n"
         "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others the vNIC's ring.\n"
         "BLOCKED is a share of the time; several buckets may block at once.");
-    command.callback([&session, interval, vnic] {
+    command.callback([&session, interval, vnic, is_cluster] {
+        if (*is_cluster)
+            return session.print(session.ask("why", {{"name", *vnic}}), why_cluster_text);
         const Readings readings = session.ask_twice("why", {{"name", *vnic}}, *interval);
         session.print(why_sample(readings.before, readings.after), why_text);
     });

@@ -175,6 +175,21 @@ double AllocationProblem::demand_of(std::uint32_t index, wire::Part part) const 
     return 0;
 }
 
+std::string AllocationProblem::owner_of(std::uint32_t resource) const {
+    for (TenantIndex tenant = 0; tenant < config_.tenants.size(); ++tenant) {
+        const TenantConfig& config = config_.tenants[tenant];
+        for (std::size_t i = 0; i < config.vnics.size(); ++i)
+            if (const VnicColumns& columns = vnic_columns_[tenant][i];
+                columns.out == resource || columns.in == resource || columns.bound_out == resource ||
+                columns.bound_in == resource)
+                return "vNIC " + config.vnics[i].name;
+        for (const auto& [appliance, column] : appliance_columns_[tenant])
+            if (column == resource)
+                return "tenant " + config.name + " at appliance " + config_.appliances[appliance].name;
+    }
+    return {};
+}
+
 /// The least of the part's limits.
 double AllocationProblem::most_of(const PartRate& part) const {
     double most = alloc::kInfinite;

@@ -14,6 +14,7 @@
 #include <array>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ctrl/alloc/vdc.h"
@@ -44,6 +45,8 @@ class AllocationProblem {
                                      const alloc::VdcAllocation& allocation);
     /// The flow's demand for the part, per second; 0: it has none. @param index into flows()
     [[nodiscard]] double demand_of(std::uint32_t index, wire::Part part) const;
+    /// "vNIC a1", or "tenant A at appliance disk": of a virtual resource. It searches all tenants.
+    [[nodiscard]] std::string owner_of(std::uint32_t resource) const;
     /// Per second: of both directions of each vNIC, and of each tenant's part of each appliance.
     [[nodiscard]] std::span<const double> limits() const { return limits_; }
 

@@ -350,6 +350,8 @@ void Controller::solve(bool interval_ended) {
     world_->demands.clear_change();
     const std::vector<wire::FlowAllocation> rates =
         world_->solver->solve(world_->cluster, world_->demands.flows(), interval_ended);
+    if (const auto solution = world_->solver->solution(); solution)
+        world_->shortages.update(*solution, unix_time_);
     for (const auto& session : sessions_.all())
         if (session && session->has_demands && !session->is_silent)
             session->rates.clear();

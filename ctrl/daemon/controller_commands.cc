@@ -171,7 +171,7 @@ json Controller::Commands::run(const json& request) {
         Entry{"observed", &Commands::observed},     Entry{"pool.reset", &Commands::pool_reset},
         Entry{"pool.set", &Commands::pool_set},     Entry{"pool.show", &Commands::pool_show},
         Entry{"running", &Commands::running},       Entry{"specification", &Commands::specification},
-        Entry{"status", &Commands::status}};
+        Entry{"status", &Commands::status},         Entry{"why", &Commands::why}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;

@@ -56,6 +56,7 @@ class Controller::Commands {
     nlohmann::json running(ObjectReader& args);
     nlohmann::json specification(ObjectReader& args);
     nlohmann::json status(ObjectReader& args);
+    nlohmann::json why(ObjectReader& args);
 
     nlohmann::json later(std::function<nlohmann::json(const std::atomic<bool>& stop)> job);
     nlohmann::json later_in_steps(std::shared_ptr<Steps> steps);

@@ -46,9 +46,16 @@ std::vector<wire::FlowAllocation> IntervalSolver::solve(const Cluster& cluster, 
     divide_pools(cluster, demands, interval_ended);
     set_problem(cluster);
     allocator_.allocate(problem_.view(), allocation_);
+    is_solved_ = true;
     std::vector<wire::FlowAllocation> out = rates_within_limits(cluster);
     capacities_.set_allocated(cluster, out);
     return out;
+}
+
+std::optional<Solution> IntervalSolver::solution() const {
+    if (!is_solved_)
+        return std::nullopt;
+    return Solution{problem_.flows(), problem_.view(), allocation_};
 }
 
 std::vector<std::string> IntervalSolver::take_over(Solver& before, const Renumbering& places) {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ctrl/daemon/allocation_problem.h"
@@ -12,6 +14,7 @@
 #include "ctrl/daemon/demand_table.h"
 #include "ctrl/daemon/estimates.h"
 #include "ctrl/daemon/pool_rates.h"
+#include "ctrl/daemon/shortages.h"
 
 namespace weir {
 
@@ -42,6 +45,10 @@ class Solver {
     /// (destination | wire::kReserved): the records of common/wire/records.h.
     using Window = PoolRates::Window;
     [[nodiscard]] virtual std::vector<Window> windows(const Cluster& /*cluster*/) const { return {}; }
+    /// The problem of the last solve() and its allocation; nothing: this solver has none.
+    [[nodiscard]] virtual std::optional<Solution> solution() const { return std::nullopt; }
+    /// The vNIC, or the tenant at an appliance, of a virtual resource of the solution: "vNIC a1".
+    [[nodiscard]] virtual std::string owner_of(std::uint32_t /*virtual_resource*/) const { return {}; }
     /// The appliances' capacity estimates for `weirctl status`, in the order of the file: a list of objects
     /// {"name", "phase", "estimate", "allocate", "window": [min, max]}, amounts in tokens/s.
     [[nodiscard]] virtual nlohmann::json describe_appliances() const;
@@ -67,6 +74,10 @@ class IntervalSolver final : public Solver {
     [[nodiscard]] std::vector<Window> windows(const Cluster& cluster) const override {
         return pools_.windows(cluster);
     }
+    [[nodiscard]] std::optional<Solution> solution() const override;
+    [[nodiscard]] std::string owner_of(std::uint32_t virtual_resource) const override {
+        return problem_.owner_of(virtual_resource);
+    }
     [[nodiscard]] nlohmann::json describe_appliances() const override;
     [[nodiscard]] PoolRates* pools() override { return &pools_; }
     [[nodiscard]] std::vector<std::string> take_over(Solver& before, const Renumbering& places) override;
@@ -90,6 +101,7 @@ class IntervalSolver final : public Solver {
     CapacityEstimates capacities_;
     PoolRates pools_;
     AllocationProblem problem_;
+    bool is_solved_ = false;
     alloc::VdcAllocator allocator_;
     alloc::VdcAllocation allocation_;
     RateLimits limits_;

@@ -193,6 +193,7 @@ std::set<std::string_view> World::add_changed_tenants(const World& before, const
 std::vector<std::string> World::take_state(World& before, const Renumbering& places) {
     demands.take_over(before.demands);
     views.take_over(before.views, places);
+    shortages.take_over(before.shortages, resource_places(before.cluster, cluster, places));
     return solver->take_over(*before.solver, places);
 }
 

@@ -1,5 +1,5 @@
 // world.h - all that the controller computes with, built from one configuration: the cluster, the places of
-// guarantees, the demands, each switch's view, and the solver.
+// guarantees, the demands, each switch's view, the solver, and the shortages.
 // Source: docs/design.md 10
 // Units: as in its parts. Threads: one owner.
 //
@@ -22,6 +22,7 @@
 #include "ctrl/daemon/cluster.h"
 #include "ctrl/daemon/demand_table.h"
 #include "ctrl/daemon/interval_solver.h"
+#include "ctrl/daemon/shortages.h"
 #include "ctrl/daemon/table_views.h"
 
 namespace weir {
@@ -83,6 +84,7 @@ struct World {
     DemandTable demands;
     TableViews views;
     std::shared_ptr<Solver> solver;
+    Shortages shortages;
 
   private:
     void remove_departed(const World& before);

@@ -174,3 +174,30 @@ TEST_CASE("why explains a refused vNIC by the controller's reason") {
     CHECK(text.find("its ring was not polled 100.0% of the time because the controller refuses it") !=
           std::string::npos);
 }
+
+TEST_CASE(
+    "why --cluster shows each flow with its holder, and the users of a short resource with their times") {
+    const json why = json::parse(R"({"vnic": "a1", "tenant": "A", "host": "h1", "time": 1795691200,
+        "reservation_bps": 1000000000, "limit_bps": null, "flows": [
+            {"source": "a1", "destination": "a3", "unit": "bit/s", "wanted": 4e9, "allocated": 1.7e9,
+             "held_by": "downlink of host h3", "since": 1795691190},
+            {"source": "a1", "destination": "disk", "unit": "tokens/s", "wanted": 900, "allocated": 900,
+             "held_by": null, "since": null}],
+        "resources": [{"name": "downlink of host h3", "unit": "bit/s", "capacity": 9.7e9, "used": 9.7e9,
+            "since": 1795691190, "users": [{"vnic": "b1", "tenant": "B", "used": 8e9, "since": 1795691190},
+                                           {"vnic": "a1", "tenant": "A", "used": 1.7e9, "since": null}]}]})");
+    CHECK(why_cluster_text(why, kPipe) == R"(a1 of tenant A on host h1, at 2026-11-26 11:06:40 UTC
+FROM  TO          WANTED     ALLOCATED  HELD BACK BY         SINCE
+a1    a3        4 Gbit/s    1.7 Gbit/s  downlink of host h3  2026-11-26 11:06:30 UTC
+a1    disk  900 tokens/s  900 tokens/s  -                    -
+
+downlink of host h3: 9.7 Gbit/s of 9.7 Gbit/s, short since 2026-11-26 11:06:30 UTC
+USER  TENANT        USED  SINCE
+b1    B         8 Gbit/s  2026-11-26 11:06:30 UTC
+a1    A       1.7 Gbit/s  -
+
+it reserves 1 Gbit/s of links; to reserve more: weirctl tenant set-vnic A a1 reservation=RATE
+)");
+    for (const json& odd : canned_shapes())
+        CHECK_NOTHROW(why_cluster_text(odd, kPipe));
+}

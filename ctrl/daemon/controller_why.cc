@@ -1,0 +1,178 @@
+// controller_why.cc - the command why: demand and rate of each flow of a vNIC, the resource that holds it
+// back, and the users of that resource.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/units.h"
+#include "ctrl/daemon/controller_commands.h"
+
+namespace weir {
+namespace {
+
+using nlohmann::json;
+using Kind = ClusterResource::Kind;
+
+constexpr std::size_t kFlowsShown = 100;
+constexpr std::size_t kUsersShown = 5;
+
+std::string resource_text(const Cluster& cluster, const ClusterResource& resource) {
+    const ClusterConfig& config = cluster.config();
+    switch (resource.kind) {
+        case Kind::kHostOut:
+            return "uplink of host " + config.hosts[resource.index].name;
+        case Kind::kHostIn:
+            return "downlink of host " + config.hosts[resource.index].name;
+        case Kind::kRackOut:
+            return "uplink of rack " + config.racks[resource.index].name;
+        case Kind::kRackIn:
+            return "downlink of rack " + config.racks[resource.index].name;
+        case Kind::kTokens:
+            return "appliance " + config.appliances[resource.index].name;
+        case Kind::kLinkIn:
+            return "link to appliance " + config.appliances[resource.index].name;
+        case Kind::kLinkOut:
+            return "link from appliance " + config.appliances[resource.index].name;
+    }
+    return "-";
+}
+
+/// Explains the last solution.
+class Why {
+  public:
+    Why(const World& world, const Solution& solution)
+        : world_(world),
+          cluster_(world.cluster),
+          solution_(solution),
+          seconds_(to_seconds(world.config.interval)) {}
+
+    json flows_of(const ClusterEnd& vnic) {
+        std::vector<std::pair<double, json>> flows;  // the part that is missing
+        for (std::uint32_t i = 0; i < solution_.flows.size(); ++i)
+            if (solution_.flows[i].source == vnic.id || solution_.flows[i].destination == vnic.id)
+                flows.push_back(flow(i));
+        std::ranges::stable_sort(flows, std::ranges::greater(), &std::pair<double, json>::first);
+        json list = json::array();
+        for (auto& [missing, each] : flows)
+            if (list.size() < kFlowsShown)
+                list.push_back(std::move(each));
+        return list;
+    }
+    /// Those that hold back a flow of flows_of().
+    json resources() const {
+        json list = json::array();
+        for (const ResourceIndex each : holding_)
+            list.push_back(resource(each));
+        return list;
+    }
+
+  private:
+    json flow(std::uint32_t index, double& missing) {
+        const alloc::DemandMatrix& demand = solution_.problem.demand;
+        const wire::FlowKey key = solution_.flows[index];
+        const ClusterEnd& to = *cluster_.find_end(key.destination);
+        double wanted = 0;
+        double allocated = 0;
+        for (const std::uint32_t at : demand.row(index)) {
+            const bool is_tokens = cluster_.resources()[demand.resource()[at]].kind == Kind::kTokens;
+            if (is_tokens != to.is_appliance)
+                continue;
+            wanted = demand.tokens()[at] / seconds_;
+            allocated = (solution_.allocation.local[at] + solution_.allocation.global[at]) / seconds_;
+        }
+        missing = wanted > 0 ? 1 - allocated / wanted : 0;
+        const double unit = to.is_appliance ? 1 : kBitsPerByte;
+        const Holder holder = world_.shortages.holder_of(solution_, index);
+        return {{"source", cluster_.name_of(*cluster_.find_end(key.source))},
+                {"destination", cluster_.name_of(to)},
+                {"unit", to.is_appliance ? "tokens/s" : "bit/s"},
+                {"wanted", unit * wanted},
+                {"allocated", unit * allocated},
+                {"held_by", held_by(holder)},
+                {"since", since(holder)}};
+    }
+    std::pair<double, json> flow(std::uint32_t index) {
+        double missing = 0;
+        json each = flow(index, missing);
+        return {missing, std::move(each)};
+    }
+    json held_by(const Holder& holder) {
+        switch (holder.kind) {
+            case Holder::Kind::kNothing:
+                return nullptr;
+            case Holder::Kind::kResource:
+                holding_.insert(holder.index);
+                return resource_text(cluster_, cluster_.resources()[holder.index]);
+            case Holder::Kind::kLimit:
+                return "limit of " + world_.solver->owner_of(holder.index);
+            case Holder::Kind::kReservation:
+                return "fixed reservation of " + world_.solver->owner_of(holder.index);
+        }
+        return nullptr;
+    }
+    json since(const Holder& holder) const {
+        if (holder.kind != Holder::Kind::kResource)
+            return nullptr;
+        const auto since = world_.shortages.short_since(holder.index);
+        return since ? json(*since) : json();
+    }
+    json resource(ResourceIndex index) const {
+        const ClusterResource& resource = cluster_.resources()[index];
+        const bool is_tokens = resource.kind == Kind::kTokens;
+        const double per_second = (is_tokens ? 1 : kBitsPerByte) / seconds_;
+        const auto since = world_.shortages.short_since(index);
+        json users = json::array();
+        for (const Shortages::User& user : world_.shortages.users_of(solution_, index, kUsersShown)) {
+            const ClusterEnd& end = *cluster_.find_end(user.vnic);
+            users.push_back({{"vnic", cluster_.name_of(end)},
+                             {"tenant", world_.config.tenants[end.tenant].name},
+                             {"used", per_second * user.tokens},
+                             {"since", user.since ? json(*user.since) : json()}});
+        }
+        return {{"name", resource_text(cluster_, resource)},
+                {"unit", is_tokens ? "tokens/s" : "bit/s"},
+                {"capacity", per_second * solution_.problem.capacity[index]},
+                {"used", per_second * world_.shortages.used(index)},
+                {"since", since ? json(*since) : json()},
+                {"users", std::move(users)}};
+    }
+
+    const World& world_;
+    const Cluster& cluster_;
+    const Solution& solution_;
+    double seconds_;
+    std::set<ResourceIndex> holding_;
+};
+
+}  // namespace
+
+json Controller::Commands::why(ObjectReader& args) {
+    std::string name;
+    if (require(args, "name", "the name of a vNIC"))
+        args.read_text("name", name);
+    if (!are_valid(args))
+        return {};
+    const World& world = *controller_.world_;
+    const ClusterEnd* vnic = world.cluster.find_vnic(name);
+    const auto solution = world.solver->solution();
+    if (vnic == nullptr || !solution) {
+        faults_.push_back({"name", name, "a vNIC of the specification",
+                           vnic == nullptr ? "there is no such vNIC; `weirctl tenant list` shows all"
+                                           : "no interval has ended yet: ask again"});
+        return {};
+    }
+    const TenantConfig& tenant = world.config.tenants[vnic->tenant];
+    const TenantVnicConfig& promised = tenant.vnics[vnic->index];
+    Why why(world, *solution);
+    json flows = why.flows_of(*vnic);
+    return {{"vnic", name},
+            {"tenant", tenant.name},
+            {"host", vnic->host == kNowhere ? json() : json(world.config.hosts[vnic->host].name)},
+            {"time", controller_.unix_time_},
+            {"reservation_bps", promised.reservation_bps},
+            {"limit_bps", promised.limit_bps ? json(*promised.limit_bps) : json()},
+            {"flows", std::move(flows)},
+            {"resources", why.resources()}};
+}
+
+}  // namespace weir
