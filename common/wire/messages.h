@@ -38,6 +38,8 @@ inline constexpr std::string_view kPairFloors = "pair-floors";
 inline constexpr std::string_view kRefusals = "refusals";
 /// Of both: TABLES have the endpoints that the switch needs, and then their changes.
 inline constexpr std::string_view kTablesByNeed = "tables-by-need";
+/// Of a controller: it knows FlowDemand::blocked.
+inline constexpr std::string_view kBlocked = "blocked";
 }  // namespace capability
 
 /// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.

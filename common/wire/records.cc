@@ -14,6 +14,8 @@ namespace {
 constexpr double kDemandChange = 0.01;
 constexpr double kRateChange = 0.005;
 constexpr unsigned kMarksShift = 28;  // the latency is in the bits below
+constexpr unsigned kBlockedShift = 30;
+constexpr std::uint32_t kMarks = FlowDemand::kNew | FlowDemand::kRemoved;
 
 /// A change by more than `part` of the larger value, and any change from or to 0.
 bool changed(double sent, double now, double part) {
@@ -35,8 +37,7 @@ bool is_possible(const std::array<float, kParts>& tokens) {
 }
 
 bool is_possible(const FlowDemand& record) {
-    return record.flow.source != record.flow.destination &&
-           (record.marks & ~(FlowDemand::kNew | FlowDemand::kRemoved)) == 0 && is_possible(record.used) &&
+    return record.flow.source != record.flow.destination && is_possible(record.used) &&
            is_possible(record.backlog) && is_possible(record.queued) && is_possible(record.outstanding);
 }
 
@@ -49,7 +50,8 @@ void read(LittleEndianReader& in, FlowDemand& record) {
     in.get(record.flow.destination);
     std::uint32_t marks_and_latency = 0;
     in.get(marks_and_latency);
-    record.marks = marks_and_latency >> kMarksShift;
+    record.marks = marks_and_latency >> kMarksShift & kMarks;
+    record.blocked = static_cast<Blocked>(marks_and_latency >> kBlockedShift);
     record.latency_us = marks_and_latency & FlowDemand::kLatencyMax;
     for (auto* part : {&record.used, &record.backlog, &record.queued, &record.outstanding})
         for (float& value : *part)
@@ -98,8 +100,9 @@ void make_removed(FlowAllocation& record) {
 }
 
 bool differs(const FlowDemand& sent, const FlowDemand& now) {
-    return now.marks != 0 || any_changed(sent.used, now.used) || any_changed(sent.backlog, now.backlog) ||
-           any_changed(sent.queued, now.queued) || any_changed(sent.outstanding, now.outstanding) ||
+    return now.marks != 0 || sent.blocked != now.blocked || any_changed(sent.used, now.used) ||
+           any_changed(sent.backlog, now.backlog) || any_changed(sent.queued, now.queued) ||
+           any_changed(sent.outstanding, now.outstanding) ||
            changed(sent.latency_us, now.latency_us, kDemandChange);
 }
 
@@ -118,7 +121,8 @@ void encode(const FlowDemand& record, Bytes& body) {
     LittleEndianWriter out(&body[body.size() - kDemandBytes]);
     out.put(record.flow.source);
     out.put(record.flow.destination);
-    out.put(record.marks << kMarksShift | std::min(record.latency_us, FlowDemand::kLatencyMax));
+    out.put(static_cast<std::uint32_t>(record.blocked) << kBlockedShift | record.marks << kMarksShift |
+            std::min(record.latency_us, FlowDemand::kLatencyMax));
     for (const auto* part : {&record.used, &record.backlog, &record.queued, &record.outstanding})
         for (const float value : *part)
             out.put(value);

@@ -51,6 +51,15 @@ struct FlowKey {
     auto operator<=>(const FlowKey&) const = default;
 };
 
+/// The limit for which a flow's requests waited most of the interval.
+enum class Blocked : std::uint8_t {
+    kNotStated,  ///< nothing waited for long, or the switch does not state it
+    kAppliance,  ///< the rate at the appliance that the controller allocated, or the appliance's window
+    kWay,        ///< the controller's rate of the way there or back
+    kOwnLimit,   ///< a limit that the switch has besides, and the controller does not know
+};
+inline constexpr std::size_t kBlockedBy = 4;
+
 /// Demand of a flow in one interval, as its switch measured it.
 struct FlowDemand {
     static constexpr std::uint32_t kNew = 1;      ///< the flow's first packets came in this interval
@@ -59,6 +68,7 @@ struct FlowDemand {
     static constexpr std::uint32_t kLatencyMax = (1U << 28) - 1;  ///< us: more than four minutes
     std::uint32_t marks = 0;
     std::uint32_t latency_us = 0;  ///< mean of its requests at the appliance; 0 = none; capped at kLatencyMax
+    Blocked blocked = Blocked::kNotStated;    ///< stated only to a controller with the capability `blocked`
     std::array<float, kParts> used{};         ///< tokens that passed; at the appliance, those answered
     std::array<float, kParts> backlog{};      ///< tokens waiting at the end of the interval
     std::array<float, kParts> queued{};       ///< tokens waiting, mean over the samples
@@ -103,8 +113,8 @@ void encode(const FlowDemand& record, Bytes& body);
 void encode(const FlowAllocation& record, Bytes& body);
 void encode(const Usage& record, Bytes& body);
 /// Decodes a body of whole records, whose size decode_header() has checked. Impossible records are left out:
-/// amounts that are NaN, negative or beyond 1e15; unknown marks or guarantees; a flow to itself, or repeated
-/// in the message; usage that ends before it begins, or exceeds 2^62. @return records left out
+/// amounts that are NaN, negative or beyond 1e15; unknown guarantees; a flow to itself, or repeated in the
+/// message; usage that ends before it begins, or exceeds 2^62. @return records left out
 std::size_t decode(std::span<const std::uint8_t> body, std::vector<FlowDemand>& records);
 std::size_t decode(std::span<const std::uint8_t> body, std::vector<FlowAllocation>& records);
 std::size_t decode(std::span<const std::uint8_t> body, std::vector<Usage>& records);

@@ -251,7 +251,8 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
                           .validity = Sessions::kValidity,
                           .billing_period = world_->config.billing_period};
     if (!hello.capabilities.empty())  // a switch that has none may not know the key
-        welcome.capabilities = {std::string(wire::capability::kRefusals)};
+        welcome.capabilities = {std::string(wire::capability::kRefusals),
+                                std::string(wire::capability::kBlocked)};
     if (session.tables_by_need)
         welcome.capabilities.emplace_back(wire::capability::kTablesByNeed);
     send_json(session, Type::kWelcome, wire::to_text(welcome));

@@ -250,6 +250,7 @@ void ControllerSession::on_welcome(const Header& header, std::string_view text, 
     sender_.send_snapshot();
     usage_.resend();
     sampler_.set_interval(welcome_.interval);
+    sampler_.set_states_blocked(wire::has(welcome_.capabilities, wire::capability::kBlocked));
     sampler_.restart();
     by_need_ = wire::has(welcome_.capabilities, wire::capability::kTablesByNeed) &&
                wire::has(directory_.hello().capabilities, wire::capability::kTablesByNeed);

@@ -9,6 +9,9 @@ namespace {
 /// Time from which a shorter part of an interval is extrapolated: one sampling period.
 constexpr Nanos kElapsedMin = 10'000'000;
 constexpr Nanos kIdleIntervals = 3;
+/// Part of the interval that a flow's requests wait for a limit before that limit counts as the one that
+/// holds the flow.
+constexpr Nanos kBlockedPart = 2;
 
 bool is_active(const FlowSample& sample, const FlowSample& before) {
     return sample.used != before.used || sample.queued != FlowTokens{} || sample.outstanding != 0;
@@ -50,6 +53,7 @@ void DemandSampler::add(std::span<const FlowSample> samples, Nanos now) {
                 tally.restart();
             tally.active = now;
         }
+        tally_blocked(sample, tally);
         tally.last = sample;
         tally.sampled = now;
         for (std::size_t i = 0; i < wire::kParts; ++i)
@@ -60,11 +64,32 @@ void DemandSampler::add(std::span<const FlowSample> samples, Nanos now) {
     }
 }
 
+/// Each limit's time goes to the side whose limit it is at present.
+void DemandSampler::tally_blocked(const FlowSample& sample, Tally& tally) {
+    for (std::size_t i = 0; i < kRequestHolds; ++i)
+        tally.blocked_ns[static_cast<std::size_t>(sample.blocked_by[i])] +=
+            sample.blocked_ns[i] - std::min(sample.blocked_ns[i], tally.last.blocked_ns[i]);
+}
+
+wire::Blocked DemandSampler::blocked_in(const Tally& tally, Nanos elapsed) {
+    using enum wire::Blocked;
+    wire::Blocked longest = kNotStated;
+    Nanos most = elapsed / kBlockedPart;
+    for (const wire::Blocked by : {kAppliance, kWay, kOwnLimit})
+        if (const Nanos waited = tally.blocked_ns[static_cast<std::size_t>(by)]; waited > most) {
+            longest = by;
+            most = waited;
+        }
+    return longest;
+}
+
 wire::FlowDemand DemandSampler::record_of(const Tally& tally, wire::FlowKey key, Nanos now) const {
     const Nanos elapsed = std::max(now - tally.since, kElapsedMin);
     const double scale = static_cast<double>(interval_) / static_cast<double>(elapsed);
     const double samples = std::max(1U, tally.samples);
     wire::FlowDemand record{.flow = key};
+    if (states_blocked_)
+        record.blocked = blocked_in(tally, elapsed);
     for (std::size_t i = 0; i < wire::kParts; ++i) {
         record.used[i] = tokens(static_cast<double>(tally.last.used[i] - tally.began.used[i]) * scale);
         record.backlog[i] = tokens(static_cast<double>(tally.last.queued[i]));

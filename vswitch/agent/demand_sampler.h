@@ -5,6 +5,10 @@
 // Used tokens are the difference of two readings of a cumulative counter; queued and outstanding tokens are
 // means over the samples between them. A record states them for a whole interval: a flow that was first seen
 // 0.25 s ago and has used 100 tokens since is reported with 400 tokens when the interval is 1 s.
+//
+// A record also states the limit for which requests waited, if they did so for more than half of the
+// interval. A flow that waits 0.7 s for the switch's own limit and 0.3 s for the controller's rate is blocked
+// by the first: it could use no more tokens if the controller allowed them.
 #pragma once
 
 #include <array>
@@ -25,6 +29,8 @@ class DemandSampler {
   public:
     /// Length of the controller's interval. A flow that did nothing for three intervals is idle.
     void set_interval(Nanos interval) { interval_ = interval; }
+    /// Whether the controller knows FlowDemand::blocked.
+    void set_states_blocked(bool states) { states_blocked_ = states; }
 
     /// One sample of each flow, every 10 ms.
     void add(std::span<const FlowSample> samples, Nanos now);
@@ -61,17 +67,22 @@ class DemandSampler {
         std::array<double, wire::kParts> queued{};  ///< sum over the samples, as the next two
         double outstanding_tokens = 0;
         double outstanding = 0;
+        std::array<Nanos, wire::kBlockedBy>
+            blocked_ns{};  ///< time of the interval that requests waited for each
         unsigned samples = 0;
 
         void restart();
     };
 
     [[nodiscard]] bool is_idle(const Tally& tally, Nanos now) const;
+    static void tally_blocked(const FlowSample& sample, Tally& tally);
+    [[nodiscard]] static wire::Blocked blocked_in(const Tally& tally, Nanos elapsed);
     [[nodiscard]] wire::FlowDemand record_of(const Tally& tally, wire::FlowKey key, Nanos now) const;
     /// @param whole the interval ends: every flow gets a new record, and a new interval
     [[nodiscard]] std::vector<wire::FlowDemand> report(const FlowKeys& keys, Nanos now, bool whole);
 
     Nanos interval_ = 0;
+    bool states_blocked_ = false;
     std::map<LocalFlow, Tally> tallies_;
     std::map<wire::FlowKey, wire::FlowDemand> reported_;
 };

@@ -193,6 +193,8 @@ struct FlowSample {
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t outstanding = 0;  ///< requests
     std::uint64_t responses = 0;
+    std::array<Nanos, kRequestHolds> blocked_ns{};          ///< time that each held requests back
+    std::array<wire::Blocked, kRequestHolds> blocked_by{};  ///< whose limit holds there now
 };
 
 /// Rates of flows, per second; wire::kNoStatement where the controller sets none. Rates of service flows are

@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,6 +19,7 @@ constexpr std::uint64_t kTokensMax = 1'000'000'000'000;
 constexpr std::uint64_t kSharesMax = 10'000;
 constexpr std::uint64_t kBytesMin = 125;
 constexpr std::uint64_t kBytesMax = 50'000'000'000;
+constexpr FlowTokens kNothingAllocated{wire::kNoStatement, wire::kNoStatement, wire::kNoStatement};
 /// Peers of one command: a worker applies their rates in some microseconds.
 constexpr std::size_t kPeersPerCommand = 64;
 
@@ -55,13 +58,39 @@ std::map<LocalFlow, WindowPart> reservations_of(const std::string& vnic, const H
     return {all.lower_bound({.vnic = vnic}), all.upper_bound({.vnic = vnic, .appliance = UINT16_MAX})};
 }
 
+/// The controller's rate, within the bounds, in the limit's unit.
+std::uint64_t allowed(std::uint64_t rate, std::uint64_t min, std::uint64_t max, std::uint64_t unit) {
+    return std::clamp(rate, min, max) * unit;
+}
+
 /// Sets `limit` to the lower of itself and the controller's rate, in the limit's unit.
 void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_t min, std::uint64_t max,
            std::uint64_t unit) {
     if (rate == wire::kNoStatement)
         return;
-    const std::uint64_t allowed = std::clamp(rate, min, max) * unit;
-    limit = std::min(limit.value_or(allowed), allowed);
+    limit = std::min(limit.value_or(UINT64_MAX), allowed(rate, min, max, unit));
+}
+
+/// Whose limits hold a flow's requests: the controller's where they are not above the switch's own.
+std::array<wire::Blocked, kRequestHolds> blocked_by(const VnicApplianceConfig& own,
+                                                    const FlowTokens& allocated) {
+    using enum wire::Blocked;
+    const auto lower = [](const std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_t min,
+                          std::uint64_t max, std::uint64_t unit, wire::Blocked controller) {
+        return rate != wire::kNoStatement && allowed(rate, min, max, unit) <= limit.value_or(UINT64_MAX)
+                   ? controller
+                   : kOwnLimit;
+    };
+    std::array<wire::Blocked, kRequestHolds> by{};
+    by.fill(kOwnLimit);
+    by[static_cast<std::size_t>(PathResource::kAppliance)] =
+        lower(own.limit_tokens, allocated[wire::kTokens], 1, kTokensMax, 1, kAppliance);
+    by[static_cast<std::size_t>(PathResource::kUplink)] =
+        lower(own.uplink_bps, allocated[wire::kThere], kBytesMin, kBytesMax, kBitsPerByte, kWay);
+    by[static_cast<std::size_t>(PathResource::kDownlink)] =
+        lower(own.downlink_bps, allocated[wire::kBack], kBytesMin, kBytesMax, kBitsPerByte, kWay);
+    by[kWindowHold] = kAppliance;
+    return by;
 }
 
 }  // namespace
@@ -160,13 +189,22 @@ std::vector<FlowSample> Topology::sample_flows() {
     for (const auto& vnic : vnics_) {
         if (!vnic)
             continue;
-        for (const auto& [appliance, stats] : vnic->requests)
-            samples.push_back({.flow = {.vnic = vnic->config.name, .appliance = appliance},
-                               .used = by_part(stats.used),
-                               .queued = by_part(stats.queued),
-                               .outstanding_tokens = stats.outstanding_tokens,
-                               .outstanding = stats.outstanding,
-                               .responses = stats.responses});
+        for (const auto& [appliance, stats] : vnic->requests) {
+            const auto part = std::ranges::find(vnic->config.appliances, config_.appliances[appliance].name,
+                                                &VnicApplianceConfig::name);
+            const auto allocated = vnic->rates.requests.find(appliance);
+            samples.push_back(
+                {.flow = {.vnic = vnic->config.name, .appliance = appliance},
+                 .used = by_part(stats.used),
+                 .queued = by_part(stats.queued),
+                 .outstanding_tokens = stats.outstanding_tokens,
+                 .outstanding = stats.outstanding,
+                 .responses = stats.responses,
+                 .blocked_ns = stats.blocked_ns,
+                 .blocked_by = blocked_by(
+                     part == vnic->config.appliances.end() ? VnicApplianceConfig{} : *part,
+                     allocated == vnic->rates.requests.end() ? kNothingAllocated : allocated->second)});
+        }
         for (const PeerReading& peer : vnic->peers)
             samples.push_back(
                 {.flow = {.vnic = vnic->config.name, .peer = MacAddress{peer.address}.to_string()},

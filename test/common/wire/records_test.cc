@@ -100,11 +100,23 @@ TEST_CASE("an impossible demand is refused, and the other records are used") {
     CHECK(read[1].flow.destination == 4);
 }
 
-TEST_CASE("a flow to itself, a flow twice and unknown marks are refused") {
+TEST_CASE("the limit for which requests waited is in bits 30 and 31 beside the marks and the latency") {
+    FlowDemand record = example();
+    for (const auto& [blocked, last_byte] :
+         {std::pair{Blocked::kNotStated, 0x10}, std::pair{Blocked::kAppliance, 0x50},
+          std::pair{Blocked::kWay, 0x90}, std::pair{Blocked::kOwnLimit, 0xd0}}) {
+        record.blocked = blocked;
+        const Bytes bytes = bytes_of(record);
+        CHECK(bytes[8] == 250);
+        CHECK(bytes[11] == last_byte);
+        std::vector<FlowDemand> read;
+        CHECK(decode(bytes, read) == 0);
+        CHECK(read.at(0) == record);
+    }
+}
+
+TEST_CASE("a flow to itself and a flow twice are refused") {
     CHECK(refused(test::demand(5, 5, 1)) == 1);
-    FlowDemand marked = example();
-    marked.marks = 4;
-    CHECK(refused(marked) == 1);
     Bytes body;
     encode(test::demand(1, 2, 10), body);
     encode(test::demand(1, 2, 20), body);
@@ -129,6 +141,9 @@ TEST_CASE("small changes are not sent; changes to and from 0 always are") {
     CHECK(differs(test::demand(1, 2, 1000), test::demand(1, 2, 989)));
     CHECK(differs(test::demand(1, 2, 0), test::demand(1, 2, 1)));
     CHECK(differs(test::demand(1, 2, 1), test::demand(1, 2, 0)));
+    FlowDemand held = test::demand(1, 2, 1000);
+    held.blocked = Blocked::kOwnLimit;
+    CHECK(differs(test::demand(1, 2, 1000), held));
     const FlowAllocation sent{.flow = {1, 2}, .rate = {1000, kNoStatement, kNoStatement}};
     FlowAllocation now = sent;
     CHECK_FALSE(differs(sent, now));
@@ -149,6 +164,7 @@ TEST_CASE("any possible record is decoded as it was encoded") {
         if (written.flow.source == written.flow.destination)
             continue;
         written.marks = random() % 4;
+        written.blocked = static_cast<Blocked>(random() % kBlockedBy);
         written.latency_us = random() & FlowDemand::kLatencyMax;
         for (auto part :
              {&FlowDemand::used, &FlowDemand::backlog, &FlowDemand::queued, &FlowDemand::outstanding})

@@ -159,6 +159,7 @@ TEST_CASE("refused vNICs are sent to a switch that knows the key, and to no othe
     world.h2.hello.capabilities = {"refusals", "of-a-later-version"};
     world.hello(world.h2, {"zz"});
     CHECK(wire::has(world.h2.welcome->capabilities, wire::capability::kRefusals));
+    CHECK(wire::has(world.h2.welcome->capabilities, wire::capability::kBlocked));
     REQUIRE(world.h2.tables.refused_vnics);
     CHECK(*world.h2.tables.refused_vnics ==
           std::vector<wire::RefusedVnic>{{"zz", "it is not in the cluster file", true}});

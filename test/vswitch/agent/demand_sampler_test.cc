@@ -126,6 +126,44 @@ TEST_CASE("between intervals a flow without a backlog is stated as last reported
     CHECK(updated[0].marks == 0);
 }
 
+TEST_CASE(
+    "a record states the limit for which requests waited most of the interval, to a controller that knows "
+    "it") {
+    constexpr auto kRate = static_cast<std::size_t>(PathResource::kAppliance);
+    constexpr auto kUplink = static_cast<std::size_t>(PathResource::kUplink);
+    constexpr auto kDownlink = static_cast<std::size_t>(PathResource::kDownlink);
+    constexpr auto kCycles = static_cast<std::size_t>(PathResource::kCycles);
+    Sampled flow;
+    flow.sample.blocked_by.fill(wire::Blocked::kOwnLimit);
+    flow.sample.blocked_by[kRate] = wire::Blocked::kAppliance;
+    flow.sample.blocked_by[kUplink] = wire::Blocked::kWay;
+    const auto run = [&](std::size_t limit, unsigned samples) {
+        for (unsigned i = 0; i < samples; ++i) {
+            flow.sample.blocked_ns[limit] += kPeriod;
+            flow.run(1, 4);
+        }
+    };
+    run(kRate, 100);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kNotStated);
+    flow.sampler.set_states_blocked(true);
+    run(kRate, 70);
+    run(kUplink, 30);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kAppliance);
+    run(kRate, 30);
+    run(kUplink, 70);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kWay);
+    run(kRate, 40);  // and for nothing in the rest
+    flow.run(60, 4);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kNotStated);
+    run(kCycles, 40);  // two limits of the same side
+    run(kDownlink, 40);
+    flow.run(20, 4);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kOwnLimit);
+    flow.sample.blocked_by[kRate] = wire::Blocked::kOwnLimit;  // `vnic set` made the own limit the lower one
+    run(kRate, 100);
+    CHECK(flow.end_interval().blocked == wire::Blocked::kOwnLimit);
+}
+
 TEST_CASE("counters that fall belong to a vNIC that was added again: nothing before counts") {
     Sampled flow;
     flow.run(100, 10);
