@@ -17,6 +17,8 @@ constexpr double kJumpAbove = 1.1;
 constexpr double kFollowMost = 0.1;   // part of the settled estimate by which eq. 7 may move it
 constexpr double kCheckFirst = 0.03;  // step of a check; a check that succeeds doubles it
 constexpr double kCheckMost = 0.25;
+constexpr unsigned kBurstHold = 3;  // full readings from one check that succeeds to the next, after a burst
+constexpr double kRowLost = 1.02;   // times the estimate before a row of checks: at most that is left of it
 constexpr unsigned kChecksRarest = 3;    // times check_intervals, after failed checks
 constexpr double kBusyOutstanding = 2;   // times throughput * least latency: keeps the appliance busy
 constexpr double kLatencyGrowth = 1.02;  // of the least latency per reading, so that an old one is forgotten
@@ -26,6 +28,10 @@ constexpr double kDrainMost = 0.97;      // of the rate, while there is a queue
 constexpr double kBelow = 0.995;         // of a throughput that came with a queue
 constexpr double kNearly = 0.95;     // of the estimate: with that much allocated the mix is the tenants' own
 constexpr unsigned kMixSettles = 2;  // intervals over which one change of the mix may show
+constexpr double kLatencyFalls = 0.9;  // of the last latency
+constexpr double kPassed = 1.03;       // times the rate in force: more was served than let in
+constexpr double kPress = 0.95;        // of the last rate, while a latency stays
+constexpr unsigned kPresses = 3;       // readings in which letting in less made nothing faster
 
 bool is_whole(const Reading& r) {
     return is_plausible(r.throughput) && is_plausible(r.offered) && is_plausible(r.outstanding) &&
@@ -88,36 +94,61 @@ const CapacitySearch::State& CapacitySearch::update(const Reading& reading) {
     if (signal == Signal::kClear || signal == Signal::kIdle)
         congested_ = 0;
     learn(signal, reading);
-    if (signal != Signal::kShort && signal != Signal::kViolation && congested_ == 0)
-        note_latency(reading);
+    note_latency(signal, reading);
     if (meet_mix(reading))
         ;  // the state is set
     else if (state_.phase == Phase::kStable)
         stay(signal, reading);
     else
         search(signal, reading);
+    judge_row();
     last_outstanding_ = reading.outstanding;
     state_.allocate = to_allocate(reading);
     return state_;
 }
 
-CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
-    if (settings_.jump && congested_ > 0 && state_.allocate < state_.estimate &&
-        r.throughput < state_.estimate - margin())
-        return r.outstanding > busy_outstanding(r.throughput) && least_latency_ > 0 ? Signal::kShort
-                                                                                    : Signal::kNothing;
-    const double limit = std::min(state_.allocate, r.in_force);
-    const bool asked = r.offered >= limit - margin();
-    const bool under = asked && r.throughput < limit - margin();
-    // When less is delivered than allowed, a jump sets the estimate to the throughput and so restores
-    // guarantees in one interval. When less is allowed than guaranteed, the allocation breaks them.
-    if (r.violated && !(settings_.jump && under) && r.guaranteed <= limit)
+/// Tokens/s that the switches allowed, and flows could use.
+double CapacitySearch::in_force(const Reading& r) const {
+    return std::min(state_.allocate, r.in_force);
+}
+
+/// Whether less was served than was asked for and allowed. It may be that another limit held the flows.
+bool CapacitySearch::is_under(const Reading& r) const {
+    const double least = in_force(r) - margin();
+    return r.offered >= least && r.throughput < least;
+}
+
+/// The paper's: a shortage alone is congestion.
+CapacitySearch::Signal CapacitySearch::plain_signal_of(const Reading& r) const {
+    if (r.violated && r.guaranteed <= in_force(r))
         return Signal::kViolation;
-    if (asked && !under) {
-        const bool tried = limit >= state_.estimate - margin() || state_.phase == Phase::kStable;
-        return tried || !settings_.jump ? Signal::kClear : Signal::kNothing;
-    }
-    return under || is_slow(r) ? Signal::kShort : Signal::kIdle;
+    if (is_under(r))
+        return Signal::kShort;
+    return r.offered >= in_force(r) - margin() ? Signal::kClear : Signal::kIdle;
+}
+
+/// Congestion needs evidence at the appliance: requests that queue there, and do not become fewer while less
+/// is served than let in. Without it another limit, which the controller does not know, held the flows.
+CapacitySearch::Signal CapacitySearch::signal_of(const Reading& r) const {
+    if (!settings_.jump)
+        return plain_signal_of(r);
+    const bool waits = least_latency_ > 0 && r.outstanding > busy_outstanding(r.throughput);
+    if (congested_ > 0 && state_.allocate < state_.estimate && r.throughput < state_.estimate - margin())
+        return waits && !latency_stays(r) ? Signal::kShort : Signal::kNothing;
+    // A jump sets the estimate to the throughput and so restores guarantees in one interval.
+    if (is_under(r))
+        return has_queue(r) && r.outstanding > kQueueFalls * last_outstanding_ ? Signal::kShort
+                                                                               : Signal::kNothing;
+    // When less is allowed than guaranteed, the allocation breaks the guarantees.
+    if (r.violated && waits && r.guaranteed <= in_force(r))
+        return Signal::kViolation;
+    if (is_slow(r) && r.throughput < state_.allocate - margin())
+        return Signal::kShort;
+    if (r.offered < state_.allocate - margin())
+        return Signal::kIdle;
+    const double tried =
+        state_.phase == Phase::kStable ? kNearly * state_.allocate : state_.estimate - margin();
+    return in_force(r) >= tried ? Signal::kClear : Signal::kNothing;
 }
 
 /// Whether requests wait at the appliance although the switches let all of them through.
@@ -150,11 +181,45 @@ double CapacitySearch::margin() const {
     return settings_.jump ? std::min(tolerance_ / 2, kMargin * state_.estimate) : tolerance_ / 2;
 }
 
-void CapacitySearch::note_latency(const Reading& r) {
+/// Whether requests wait at the appliance as long as before although less was let in and no more came out:
+/// either the appliance serves just that much and the queue stays, or it takes that long at this load.
+bool CapacitySearch::latency_stays(const Reading& r) const {
+    if (state_.allocate >= state_.estimate - margin() || least_latency_ <= 0 ||
+        r.outstanding <= busy_outstanding(r.throughput) || r.throughput > kPassed * in_force(r))
+        return false;
+    const double latency = r.outstanding / r.throughput;
+    return latency > kLatencyFalls * last_latency_ && latency < last_latency_ / kLatencyFalls;
+}
+
+void CapacitySearch::note_latency(Signal signal, const Reading& r) {
     if (r.throughput <= 0 || r.outstanding <= 0)
         return;
     const double latency = r.outstanding / r.throughput;
-    least_latency_ = least_latency_ > 0 ? std::min(latency, least_latency_ * kLatencyGrowth) : latency;
+    if (settings_.drain > 0)
+        judge_latency(latency, r);
+    if (signal != Signal::kShort && signal != Signal::kViolation && congested_ == 0)
+        least_latency_ = least_latency_ > 0 ? std::min(latency, least_latency_ * kLatencyGrowth) : latency;
+    last_latency_ = latency;
+}
+
+/// While the latency stays, to_allocate() lets less and less in. A queue becomes shorter then, and the
+/// appliance serves as much as when it stayed. If nothing becomes faster, there is no queue.
+void CapacitySearch::judge_latency(double latency, const Reading& r) {
+    if (latency_stays(r) && kPress * state_.allocate > least_to_allocate(r)) {
+        if (pressed_++ == 0)
+            stayed_at_ = is_under(r) ? state_.estimate : r.throughput;
+        if (pressed_ < kPresses)
+            return;
+        least_latency_ = latency;
+        congested_ = 0;
+        outstanding_known_ = false;
+    } else if (pressed_ > 0 && state_.estimate > stayed_at_ && !is_under(r) &&
+               (latency <= kLatencyFalls * last_latency_ || r.throughput > kPassed * in_force(r))) {
+        state_.estimate = std::max(stayed_at_, settings_.min);
+        settled_ = std::min(settled_, state_.estimate);
+        state_.min_window = std::min(state_.min_window, state_.estimate);
+    }
+    pressed_ = 0;
 }
 
 void CapacitySearch::restart() {
@@ -177,20 +242,12 @@ void CapacitySearch::search(Signal signal, const Reading& r) {
             state_.phase = Phase::kHold;
             break;
         case Signal::kNothing:
-            if (queue_stays(r))
-                state_.estimate = std::max(r.throughput, state_.min_window);
             break;
         case Signal::kShort:
         case Signal::kViolation:
             congested(signal, r);
             break;
     }
-}
-
-/// Whether a queue stays although less is allocated to drain it: the estimate is above the capacity.
-bool CapacitySearch::queue_stays(const Reading& r) const {
-    return state_.allocate < state_.estimate - margin() && r.throughput < state_.estimate - margin() &&
-           r.outstanding > kQueueFalls * last_outstanding_ && has_queue(r);
 }
 
 void CapacitySearch::congested(Signal signal, const Reading& r) {
@@ -340,7 +397,7 @@ void CapacitySearch::stay(Signal signal, const Reading& r) {
             congested(signal, r);
             break;
         case Signal::kClear:
-            ++full_readings_;
+            full_readings_ += tried ? 1 : 0;
             if (settings_.drain > 0 && tried && has_queue(r))  // the appliance serves this much and no more
                 state_.estimate = settled_ =
                     std::min(state_.estimate, std::max(kBelow * r.throughput, settings_.min));
@@ -358,8 +415,6 @@ void CapacitySearch::follow(const Reading& r) {
         return;
     }
     const double excess = r.outstanding - settled_outstanding_;
-    if (settings_.drain > 0 && queue_stays(r))
-        state_.estimate = settled_ = std::max(r.throughput, settings_.min);
     if (check_from_ > 0 || settings_.drain * excess > tolerance_)
         return;
     state_.estimate = std::clamp(state_.estimate - settings_.alpha * excess, (1 - kFollowMost) * settled_,
@@ -367,15 +422,26 @@ void CapacitySearch::follow(const Reading& r) {
     state_.estimate = std::clamp(state_.estimate, settings_.min, settings_.max);
 }
 
-/// Starts a check of a little more after enough full readings, and one of twice the step after a success.
+/// Starts a check of a little more after enough full readings, and one of twice the step after a success. At
+/// an appliance that gives bursts a success is kept for some readings first.
 void CapacitySearch::check() {
     if (check_from_ > 0) {
         settled_ = state_.estimate;
-        check_step_ = std::min(2 * check_step_, kCheckMost);
+        row_rose_ = true;
         check_wait_ = settings_.check_intervals;
+        if (bursts_) {
+            check_from_ = 0;
+            full_readings_ = check_wait_ - std::min(check_wait_, kBurstHold);
+            return;
+        }
+        check_step_ = std::min(2 * check_step_, kCheckMost);
     } else if (full_readings_ >= check_wait_ && settings_.check_intervals != 0 &&
                state_.allocate >= state_.estimate - margin()) {  // no queue drains
         check_step_ = kCheckFirst;
+        if (row_from_ <= 0) {
+            row_from_ = state_.estimate;
+            row_rose_ = false;
+        }
     } else {
         return;
     }
@@ -383,10 +449,32 @@ void CapacitySearch::check() {
     state_.estimate = std::min(settings_.max, state_.estimate * (1 + check_step_));
 }
 
+/// After a row of checks: a rise that was soon lost again was a burst.
+void CapacitySearch::judge_row() {
+    if (row_from_ <= 0 || check_from_ > 0)
+        return;
+    const bool is_lost = state_.estimate <= kRowLost * row_from_;
+    if (!is_lost && full_readings_ < settings_.check_intervals)
+        return;
+    if (row_rose_)
+        bursts_ = is_lost;
+    row_from_ = 0;
+}
+
 /// The estimate, less the rate at which the appliance's queue is drained.
 double CapacitySearch::to_allocate(const Reading& r) const {
     if (settings_.drain <= 0)
         return state_.estimate;
+    const double drained = to_drain(r);
+    return pressed_ > 0 ? std::min(drained, std::max(least_to_allocate(r), kPress * state_.allocate))
+                        : drained;
+}
+
+double CapacitySearch::least_to_allocate(const Reading& r) const {
+    return std::min(state_.estimate, std::max(r.guaranteed, state_.estimate / 2));
+}
+
+double CapacitySearch::to_drain(const Reading& r) const {
     double busy = settled_outstanding_;
     double rate = state_.estimate;
     if (settings_.jump &&

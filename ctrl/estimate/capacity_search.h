@@ -23,6 +23,10 @@
 //     request (work_model.h), so that a new mix is met before it causes congestion.
 //   - `latency_factor`: closed loops never queue in the switches while the appliance is the bottleneck. The
 //     time that their tokens are outstanding shows it.
+//   - Less throughput than was asked for and allowed is congestion only while requests queue at the
+//     appliance: otherwise a limit that the controller does not know held them. With 6,500 allowed, 3,750
+//     served and as little outstanding as before, the estimate stays.
+//   - A latency that stays although less is let in is the appliance's own at that load and no queue.
 //   - `check_intervals`: a slightly larger estimate from time to time shows an appliance that became faster.
 //
 // capacity_search.cc holds the phases, capacity_search_mix.cc the estimates for mixes to come.
@@ -63,12 +67,12 @@ struct CapacitySettings {
 
 /// One interval.
 struct Reading {
-    double throughput = 0;                ///< tokens/s served
-    double offered = 0;                   ///< tokens/s: demand of all flows
-    double outstanding = 0;               ///< tokens at the appliance, mean over time
-    bool violated = false;                ///< a tenant got less than its guarantee and wanted it
-    double guaranteed = 0;                ///< tokens/s below which `allocate` is not lowered to drain a queue
-    double in_force = 0x1p53;             ///< tokens/s that the switches allowed, where less than `allocate`
+    double throughput = 0;     ///< tokens/s served
+    double offered = 0;        ///< tokens/s: demand of all flows
+    double outstanding = 0;    ///< tokens at the appliance, mean over time
+    bool violated = false;     ///< a tenant got less than its guarantee and wanted it
+    double guaranteed = 0;     ///< tokens/s below which `allocate` is not lowered to drain a queue
+    double in_force = 0x1p53;  ///< tokens/s that switches allowed and flows could use, if below `allocate`
     std::span<const double> mix = {};     ///< tokens by kind of request (or tenant); empty: not known
     std::span<const double> wanted = {};  ///< mix that the next allocation will make; empty: as `mix`
 };
@@ -110,15 +114,20 @@ class CapacitySearch {
         kIdle,       ///< less was asked for
         kShort,      ///< congestion: less was delivered, or requests queue at the appliance
         kViolation,  ///< congestion: a guarantee was broken
-        kNothing,    ///< less than the estimate was allowed, so it was not tried
+        kNothing,    ///< less than the estimate was in force, or less was delivered without a queue
     };
 
+    [[nodiscard]] double in_force(const Reading& reading) const;
+    [[nodiscard]] bool is_under(const Reading& reading) const;
+    [[nodiscard]] Signal plain_signal_of(const Reading& reading) const;
     [[nodiscard]] Signal signal_of(const Reading& reading) const;
     /// Tokens/s by which a throughput may fall short without being a signal.
     [[nodiscard]] double margin() const;
     [[nodiscard]] bool is_slow(const Reading& reading) const;
     [[nodiscard]] bool has_queue(const Reading& reading) const;
-    void note_latency(const Reading& reading);
+    [[nodiscard]] bool latency_stays(const Reading& reading) const;
+    void judge_latency(double latency, const Reading& reading);
+    void note_latency(Signal signal, const Reading& reading);
     [[nodiscard]] bool is_full(Signal signal, const Reading& reading) const;
     void learn(Signal signal, const Reading& reading);
     /// Sets the estimate for the mix to come, when that differs and its work is known. @return whether it did
@@ -127,7 +136,6 @@ class CapacitySearch {
     [[nodiscard]] double step_of(const Reading& reading) const;
     /// Capacity for the mix to come as full readings show it; `otherwise` when they do not.
     [[nodiscard]] double shown_capacity(const Reading& reading, double otherwise) const;
-    [[nodiscard]] bool queue_stays(const Reading& reading) const;
     void restart();
     void search(Signal signal, const Reading& reading);
     void stay(Signal signal, const Reading& reading);
@@ -140,9 +148,12 @@ class CapacitySearch {
     void settle(const Reading& reading);
     void follow(const Reading& reading);
     void check();
+    void judge_row();
     [[nodiscard]] double busy_outstanding(double throughput) const;
     [[nodiscard]] double at_work(const Reading& reading) const;
     [[nodiscard]] double to_allocate(const Reading& reading) const;
+    [[nodiscard]] double to_drain(const Reading& reading) const;
+    [[nodiscard]] double least_to_allocate(const Reading& reading) const;
     [[nodiscard]] bool is_at_floor() const { return state_.estimate - state_.min_window <= tolerance_; }
     [[nodiscard]] bool is_narrow() const { return state_.max_window - state_.min_window <= tolerance_; }
 
@@ -162,6 +173,9 @@ class CapacitySearch {
     unsigned waited_ = 0;
     double last_outstanding_ = 0;
     double least_latency_ = 0;  // outstanding over throughput, seconds; 0: not known
+    double last_latency_ = 0;   // of the last reading with a throughput
+    unsigned pressed_ = 0;      // readings in a row in which the latency stayed
+    double stayed_at_ = 0;      // throughput in the first of them
 
     double settled_ = 0;              // the estimate when the stable phase began
     double settled_outstanding_ = 0;  // O_s of eq. 7
@@ -169,6 +183,9 @@ class CapacitySearch {
     unsigned full_readings_ = 0;  // readings in a row with all asked for and delivered
     double check_from_ = 0;       // the estimate before the check; 0: no check is on
     double check_step_ = 0;       // of the last check, as a part of the estimate
+    double row_from_ = 0;         // the estimate before a row of checks, until that is judged; 0: none
+    bool row_rose_ = false;       // a check of the row succeeded
+    bool bursts_ = false;         // the last row found a burst instead of more capacity
     unsigned check_wait_;         // full readings before the next check; doubled by each failed check
 };
 

@@ -74,6 +74,7 @@ json solve_capacity(ObjectReader& problem, Faults& faults) {
         require_number(reader, "offered", interval.reading.offered, kPlausible);
         read_number(reader, "outstanding", interval.reading.outstanding, kPlausible);
         read_number(reader, "guaranteed", interval.reading.guaranteed, kPlausible);
+        read_number(reader, "in_force", interval.reading.in_force, kPlausible);
         reader.read_flag("violated", interval.reading.violated);
         read_mix(reader, kinds, interval.mix);
     });

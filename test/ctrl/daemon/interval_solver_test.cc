@@ -57,8 +57,9 @@ TEST_CASE("the capacity of a saturated appliance is found within ten intervals, 
     double given = 3000;
     for (int interval = 0; interval < 30; ++interval) {
         const double served = std::min(given, 8000.0);
-        site.set("a", served / 2, 5000, 20);
-        site.set("b", served / 2, 5000, 20);
+        const double queued = given - served;  // tokens beyond the capacity are let in, and not answered
+        site.set("a", served / 2, 5000, 20 + queued / 2);
+        site.set("b", served / 2, 5000, 20 + queued / 2);
         const auto rates = solver.solve(site.cluster, site.demands, true);
         REQUIRE(rates.size() == 2);
         given = tokens(rates[0]) + tokens(rates[1]);

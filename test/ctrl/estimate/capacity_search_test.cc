@@ -10,10 +10,13 @@ using namespace weir::estimate;
 
 namespace {
 
-/// An appliance that serves `real` tokens/s and is offered more.
+/// An appliance that serves `real` tokens/s and is offered more. Tokens that are let in beyond that queue.
 Reading asked_for_all(const CapacitySearch& search, double real) {
-    return {
-        .throughput = std::min(search.state().allocate, real), .offered = 1e6, .outstanding = 100, .mix = {}};
+    const double queued = std::max(0.0, search.state().allocate - real);
+    return {.throughput = std::min(search.state().allocate, real),
+            .offered = 1e6,
+            .outstanding = 100 + queued,
+            .mix = {}};
 }
 
 CapacitySettings c1() {
@@ -110,7 +113,11 @@ TEST_CASE("a guarantee that stays broken at the bottom sends the search lower", 
     settings.readings = 1;
     CapacitySearch search = settled(settings, 6000);
     for (int i = 0; i < 2 + 10; ++i)
-        search.update({.throughput = search.state().allocate, .offered = 9000, .violated = true, .mix = {}});
+        search.update({.throughput = search.state().allocate,
+                       .offered = 9000,
+                       .outstanding = 1000,
+                       .violated = true,
+                       .mix = {}});
     CHECK(search.state().estimate < 0.6 * 6000);
     CHECK(search.state().estimate >= 1000);
 }
@@ -181,13 +188,21 @@ TEST_CASE("a jump takes the throughput of an overloaded appliance", "[capacity]"
     settings.check_intervals = 0;
     CapacitySearch search(settings);
     std::vector<double> estimates{search.state().estimate};
-    for (int i = 0; i < 6; ++i)
+    for (int i = 0; i < 5; ++i)
         estimates.push_back(search.update(asked_for_all(search, 6840)).estimate);
-    // Doubled before the first estimate, then three readings of the overload.
-    CHECK(estimates == std::vector<double>{3000, 6000, 10'000, 10'000, 10'000, 6840, 6840});
+    // Doubled before the first estimate; the queue that a step up makes takes it back at once.
+    CHECK(estimates == std::vector<double>{3000, 6000, 10'000, 6840, 6840, 6840});
     CHECK(search.state().phase == Phase::kStable);
-    CHECK(search.state().min_window == Approx(0.95 * 6840));
-    CHECK(search.state().max_window == Approx(1.1 * 6840));
+    CHECK(search.state().min_window == 6840);
+    // The appliance becomes slower: three readings of the overload.
+    estimates.clear();
+    for (int i = 0; i < 3; ++i)
+        estimates.push_back(
+            search.update({.throughput = 5000, .offered = 1e6, .outstanding = 2000}).estimate);
+    CHECK(estimates == std::vector<double>{6840, 6840, 5000});
+    CHECK(search.state().phase == Phase::kStable);
+    CHECK(search.state().min_window == Approx(0.95 * 5000));
+    CHECK(search.state().max_window == Approx(1.1 * 5000));
 }
 
 TEST_CASE("the less is allocated beside guarantees, the smaller are the first steps", "[capacity]") {

@@ -74,6 +74,29 @@ TEST_CASE("solve capacity: with jump one overload shows the capacity, and the qu
     CHECK(row["allocate"].get<double>() < 4000);
 }
 
+TEST_CASE("solve capacity: a tenant that a limit of its switch holds lowers no estimate with jump") {
+    // A store of 6,500 reads/s that answers after 1 ms. Of two tenants with half of the rate each, one is
+    // held to 500 from the 20th interval on. Reads beyond 6,500 queue at the store.
+    json problem{
+        {"kind", "capacity"}, {"min", 1000}, {"max", 10000}, {"jump", true}, {"intervals", json::array()}};
+    double allocate = 1000;
+    double queue = 0;
+    for (int i = 0; i < 60; ++i) {
+        CAPTURE(i);
+        const double before = queue;
+        const double inside = queue + (i < 20 ? allocate : 500 + allocate / 2);
+        const double served = std::min(inside, 6500.0);
+        queue = inside - served;
+        problem["intervals"].push_back({{"throughput", served},
+                                        {"offered", 40'000},
+                                        {"outstanding", 0.001 * served + (before + queue) / 2}});
+        const json row = answer_of(problem)["intervals"].back();
+        allocate = row["allocate"].get<double>();
+        if (i >= 15)
+            CHECK(row["estimate"].get<double>() == Approx(6500).epsilon(0.05));
+    }
+}
+
 TEST_CASE("solve capacity: a changed mix restarts the search around the estimate") {
     json problem{
         {"kind", "capacity"}, {"min", 5000}, {"max", 10000}, {"readings", 1}, {"intervals", json::array()}};
