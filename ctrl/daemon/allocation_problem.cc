@@ -55,6 +55,10 @@ std::uint32_t AllocationProblem::add_virtual(double reserved, double limit) {
     return static_cast<std::uint32_t>(virtual_resources_.size() - 1);
 }
 
+bool AllocationProblem::has_limit(TenantIndex tenant, std::uint32_t appliance) const {
+    return std::isfinite(limits_[appliance_columns_[tenant].at(appliance)]);
+}
+
 void AllocationProblem::begin(const Cluster& cluster, std::span<const double> appliance_tokens) {
     for (TenantIndex tenant = 0; tenant < tenants_.size(); ++tenant)
         tenants_[tenant].weight = config_.global_weights == GlobalWeights::kWeights

@@ -49,6 +49,8 @@ class AllocationProblem {
     [[nodiscard]] std::string owner_of(std::uint32_t resource) const;
     /// Per second: of both directions of each vNIC, and of each tenant's part of each appliance.
     [[nodiscard]] std::span<const double> limits() const { return limits_; }
+    /// Whether the tenant has a limit at the appliance. @param appliance of which it has a part
+    [[nodiscard]] bool has_limit(TenantIndex tenant, std::uint32_t appliance) const;
 
   private:
     struct VnicColumns {

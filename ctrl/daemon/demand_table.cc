@@ -6,6 +6,15 @@
 #include <iterator>
 
 namespace weir {
+namespace {
+
+/// Tokens that the flow used, and those that wait for the controller's rates.
+double shown(const wire::FlowDemand& flow, std::size_t part) {
+    return double{flow.used[part]} +
+           (flow.blocked == wire::Blocked::kOwnLimit ? 0 : double{flow.backlog[part]});
+}
+
+}  // namespace
 
 std::size_t DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand> records, bool is_snapshot) {
     FlowDemands::Flows before;  // of a snapshot: the host's flows until now, to compare with; ordered
@@ -39,8 +48,8 @@ void DemandTable::note_change(const wire::FlowDemand* before, const wire::FlowDe
     cluster_.path_of(now.flow, path_);
     for (const PathStep& step : path_) {
         const auto part = static_cast<std::size_t>(step.part);
-        const double was = before == nullptr ? 0 : double{before->used[part]} + double{before->backlog[part]};
-        const double is = double{now.used[part]} + double{now.backlog[part]};
+        const double was = before == nullptr ? 0 : shown(*before, part);
+        const double is = shown(now, part);
         const double capacity = cluster_.resources()[step.resource].capacity * seconds;
         has_large_change_ =
             has_large_change_ || std::abs(is - was) > capacity * cluster_.config().resolve_change;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "ctrl/pools/pool_layout.h"
-
 namespace weir {
 namespace {
 
@@ -13,15 +11,26 @@ constexpr double kNewFlowReserve = 0.5;
 constexpr double kNewFlowReserveMax = 0.25;
 /// Samples every 10 ms and the borders of intervals make measured use differ from real use by up to 5 %.
 constexpr double kMeasured = 0.95;
-/// A flow with nothing queued and fewer requests outstanding on average wants no more than it uses.
-constexpr float kIdleOutstanding = 0.5F;
+
+bool is_own_limited(const wire::FlowDemand& flow) {
+    return flow.blocked == wire::Blocked::kOwnLimit;
+}
+
+/// Whether the flow took its whole allocation at the appliance: its requests waited for that rate. A switch
+/// that does not state for which limit they waited is believed to mean this one.
+bool took_all(const wire::FlowDemand& flow) {
+    return flow.blocked == wire::Blocked::kAppliance ||
+           (flow.blocked == wire::Blocked::kNotStated &&
+            (flow.backlog[wire::kTokens] > 0 || flow.queued[wire::kTokens] > 0));
+}
 
 }  // namespace
 
 estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
+    const bool waits = !is_own_limited(flow);
     return {.used = double{flow.used[part]},
-            .backlog = double{flow.backlog[part]},
-            .queued = double{flow.queued[part]},
+            .backlog = waits ? double{flow.backlog[part]} : 0,
+            .queued = waits ? double{flow.queued[part]} : 0,
             .outstanding = double{flow.outstanding[part]}};
 }
 
@@ -37,12 +46,15 @@ void DemandEstimates::update(const Cluster& cluster, const FlowDemands& demands,
         const bool is_known = old != previous_.end() && old->flow == flow;
         if (!is_known)
             new_flows_.push_back(flows_.size());
-        Flow& next = flows_.emplace_back(Flow{.flow = flow, .demand = {}});
+        const bool is_own = is_own_limited(demand);
+        Flow& next = flows_.emplace_back(Flow{.flow = flow, .demand = {}, .is_own_limited = is_own});
         for (std::size_t part = 0; part < wire::kParts; ++part) {
             const std::optional<double> before = is_known ? std::optional(old->demand[part]) : std::nullopt;
             const estimate::Usage usage = usage_of(demand, part);
+            // A flow that an own limit holds does not pause: its average does not fall there by steps.
             next.demand[part] =
-                interval_ended ? estimate::smoothed_demand(before, usage, kMax).value_or(0)
+                interval_ended ? estimate::smoothed_demand(is_own ? std::nullopt : before, usage, kMax)
+                                     .value_or(before.value_or(0))
                                : std::max(before.value_or(0), estimate::demand_of(usage, kMax).value_or(0));
         }
     }
@@ -87,13 +99,10 @@ double DemandEstimates::new_flow_reserve(std::uint32_t appliance, double capacit
 
 CapacityEstimates::CapacityEstimates(const ClusterConfig& config)
     : config_(config),
-      allocated_(config.appliances.size()),
       allocated_flows_(config.appliances.size()),
       slowdown_(config.appliances.size(), 1),
       sums_(config.appliances.size()) {
-    const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (const ClusterApplianceConfig& appliance : config.appliances) {
-        is_pooled_.push_back(pooled.contains(appliance.name) ? 1 : 0);
         searches_.emplace_back(
             estimate::CapacitySettings{.min = static_cast<double>(appliance.capacity_min),
                                        .max = static_cast<double>(appliance.capacity_max)});
@@ -107,60 +116,58 @@ CapacityEstimates::CapacityEstimates(const ClusterConfig& config)
 
 void CapacityEstimates::update(const Cluster& cluster, const FlowDemands& demands, double seconds) {
     for (ApplianceSum& sum : sums_) {
-        sum.outstanding = 0;
+        sum.outstanding = sum.in_force = 0;
+        sum.next = 0;
         sum.tenants.assign(config_.tenants.size(), {});
     }
     for (const auto& [flow, demand] : demands) {
         const ClusterEnd* end = cluster.find_end(flow.destination);
         const ClusterEnd* vnic = cluster.find_end(flow.source);
-        if (end == nullptr || vnic == nullptr || !end->is_appliance)
-            continue;
-        const estimate::Usage usage = usage_of(demand, wire::kTokens);
-        ApplianceSum& sum = sums_[end->index];
-        TenantSum& tenant = sum.tenants[vnic->tenant];
-        tenant.used += usage.used;
-        tenant.demand += estimate::demand_of(usage).value_or(usage.used);
-        tenant.is_held_back |= usage.backlog > 0 || usage.queued > 0;
-        // Samples miss most requests of a flow that has few; their mean latency gives the outstanding tokens
-        // by Little's law: 100 tokens in 1 s, each 20 ms there, are 2 outstanding.
-        sum.outstanding +=
-            demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
+        if (end != nullptr && vnic != nullptr && end->is_appliance)
+            add(demand, vnic->tenant, end->index, seconds);
     }
     for (std::uint32_t i = 0; i < searches_.size(); ++i)
-        search(i, seconds, left_idle(i, demands, seconds));
+        search(i, seconds);
+}
+
+/// A flow that waits for another limit wants no more of the appliance than it uses, and no guarantee there is
+/// broken by that.
+void CapacityEstimates::add(const wire::FlowDemand& demand, TenantIndex index, std::uint32_t appliance,
+                            double seconds) {
+    const estimate::Usage usage = usage_of(demand, wire::kTokens);
+    const bool is_all = took_all(demand);
+    ApplianceSum& sum = sums_[appliance];
+    TenantSum& tenant = sum.tenants[index];
+    tenant.used += usage.used;
+    tenant.demand += is_all ? estimate::demand_of(usage).value_or(usage.used) : usage.used;
+    tenant.is_held_back |= is_all && (usage.backlog > 0 || usage.queued > 0);
+    const double rate = allocated(appliance, demand.flow);
+    sum.in_force += is_all ? rate : std::min(rate, usage.used / seconds);
+    // Samples miss most requests of a flow that has few; their mean latency gives the outstanding tokens
+    // by Little's law: 100 tokens in 1 s, each 20 ms there, are 2 outstanding.
+    sum.outstanding +=
+        demand.latency_us != 0 ? usage.used * demand.latency_us / 1e6 / seconds : usage.outstanding;
+}
+
+/// Tokens per second by the last rates; flows are asked for in their order.
+double CapacityEstimates::allocated(std::uint32_t appliance, wire::FlowKey flow) {
+    const std::vector<AllocatedFlow>& flows = allocated_flows_[appliance];
+    std::size_t& next = sums_[appliance].next;
+    while (next < flows.size() && flows[next].flow < flow)
+        ++next;
+    return next < flows.size() && flows[next].flow == flow ? flows[next].rate : 0;
 }
 
 void CapacityEstimates::set_allocated(const Cluster& cluster,
                                       const std::vector<wire::FlowAllocation>& rates) {
-    std::fill(allocated_.begin(), allocated_.end(), 0.0);
     for (auto& flows : allocated_flows_)
         flows.clear();
     for (const wire::FlowAllocation& rate : rates) {
         const ClusterEnd* end = cluster.find_end(rate.flow.destination);
         if (end == nullptr || !end->is_appliance || rate.rate[wire::kTokens] == wire::kNoStatement)
             continue;
-        const auto tokens = static_cast<double>(rate.rate[wire::kTokens]);
-        allocated_[end->index] += tokens;
-        if (is_pooled_[end->index] != 0)
-            allocated_flows_[end->index].push_back({rate.flow, tokens});
+        allocated_flows_[end->index].push_back({rate.flow, static_cast<double>(rate.rate[wire::kTokens])});
     }
-}
-
-/// Tokens per second of a pooled appliance that idle flows were allocated and did not use. Siblings get the
-/// share of an idle VM only in the next interval; until then no flow can use it, so a lower throughput does
-/// not mean a lower capacity.
-double CapacityEstimates::left_idle(std::uint32_t appliance, const FlowDemands& demands,
-                                    double seconds) const {
-    double left = 0;
-    for (const auto& [flow, rate] : allocated_flows_[appliance]) {
-        const auto found = demands.find(flow);
-        if (found == demands.end())
-            left += rate;
-        else if (found->second.backlog[wire::kTokens] <= 0 && found->second.queued[wire::kTokens] <= 0 &&
-                 found->second.outstanding[wire::kTokens] < kIdleOutstanding)
-            left += std::max(0.0, rate - double{found->second.used[wire::kTokens]} / seconds);
-    }
-    return left;
 }
 
 void CapacityEstimates::take_over(const CapacityEstimates& before, const Renumbering& places) {
@@ -180,13 +187,12 @@ void CapacityEstimates::take_over(const CapacityEstimates& before, const Renumbe
             kinds.push_back(static_cast<std::size_t>(same - before.users_[old].begin()));
         }
         searches_[now].renumber_kinds(kinds);
-        allocated_[now] = before.allocated_[old];
         allocated_flows_[now] = before.allocated_flows_[old];
         slowdown_[now] = before.slowdown_[old];
     }
 }
 
-void CapacityEstimates::search(std::uint32_t appliance, double seconds, double left_idle) {
+void CapacityEstimates::search(std::uint32_t appliance, double seconds) {
     const ApplianceSum& sum = sums_[appliance];
     estimate::Reading reading{.outstanding = std::min(sum.outstanding, estimate::kTokensMax)};
     mix_.clear();
@@ -202,7 +208,7 @@ void CapacityEstimates::search(std::uint32_t appliance, double seconds, double l
             tenant.is_held_back && tenant.used < kMeasured * std::min(tenant.demand, reservation * seconds);
     }
     reading.offered = std::min(reading.offered, estimate::kTokensMax);
-    reading.in_force = std::min(allocated_[appliance] - left_idle, reading.in_force);
+    reading.in_force = std::min(sum.in_force, reading.in_force);
     reading.mix = mix_;
     // The mix that the next rates will cause: the capacity, divided by reservations up to the demands.
     slowdown_[appliance] = searches_[appliance].slowdown(reading);

@@ -10,6 +10,11 @@
 // and the moving average of each flow, and the capacity search over the sums of all flows, because only the
 // controller sees all hosts. The formulas are pure functions in ctrl/estimate, which the simulator and
 // `weirctl solve` use too.
+//
+// A limit that the controller does not know (a switch's own) must not look like an appliance that is slow.
+// Example: two tenants are allocated 3,250 tokens/s each, and one switch holds its tenant to 500. That flow
+// counts with 500 everywhere: it wants 500, 3,750 of 6,500 were in force, and the next interval has 6,000 for
+// the other tenant.
 #pragma once
 
 #include <array>
@@ -27,7 +32,8 @@ namespace weir {
 /// A value for each part of a flow: the way there, the appliance, the way back.
 using PartTokens = std::array<double, wire::kParts>;
 
-/// A switch's report on one part of a flow, in the form that ctrl/estimate takes.
+/// A switch's report on one part of a flow, in the form that ctrl/estimate takes. Tokens that wait for a
+/// limit of the switch's own are no demand: the flow could not use them.
 [[nodiscard]] estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part);
 
 /// Demands, smoothed from interval to interval.
@@ -36,6 +42,7 @@ class DemandEstimates {
     struct Flow {
         wire::FlowKey flow;
         PartTokens demand;
+        bool is_own_limited = false;  ///< a limit of the switch's own holds it at this demand
     };
 
     /// @param config outlives this
@@ -95,11 +102,16 @@ class CapacityEstimates {
     struct TenantSum {
         double used = 0;
         double demand = 0;
-        bool is_held_back = false;  // some of the demand waited in a switch
+        bool is_held_back = false;  // some of the demand waited in a switch for the appliance
     };
     struct ApplianceSum {
         std::vector<TenantSum> tenants;
         double outstanding = 0;
+        /// Tokens per second that flows were allocated and could use. A flow that is idle, or waits for
+        /// another limit, leaves tokens that no other flow can use before the next interval: a throughput
+        /// without them does not mean a lower capacity.
+        double in_force = 0;
+        std::size_t next = 0;  // of the appliance's allocated flows
     };
     struct User {
         TenantIndex tenant;
@@ -110,16 +122,15 @@ class CapacityEstimates {
         double rate;
     };
 
-    void search(std::uint32_t appliance, double seconds, double left_idle);
-    [[nodiscard]] double left_idle(std::uint32_t appliance, const FlowDemands& demands, double seconds) const;
+    void add(const wire::FlowDemand& demand, TenantIndex tenant, std::uint32_t appliance, double seconds);
+    [[nodiscard]] double allocated(std::uint32_t appliance, wire::FlowKey flow);
+    void search(std::uint32_t appliance, double seconds);
 
     const ClusterConfig& config_;
     // By appliance.
     std::vector<estimate::CapacitySearch> searches_;
-    std::vector<std::vector<User>> users_;  // tenants that have a part of it
-    std::vector<double> allocated_;         // tokens/s
-    std::vector<std::uint8_t> is_pooled_;
-    std::vector<std::vector<AllocatedFlow>> allocated_flows_;  // where pools divide the appliance
+    std::vector<std::vector<User>> users_;                     // tenants that have a part of it
+    std::vector<std::vector<AllocatedFlow>> allocated_flows_;  // ordered by flow
     std::vector<double> slowdown_;
     std::vector<ApplianceSum> sums_;
     // Working memory, by user of one appliance.

@@ -9,6 +9,13 @@
 namespace weir {
 namespace {
 
+/// Rate of a flow that its switch's own limit holds, times its use: above the own limit, so that this limit
+/// still shows, and little above, so that the flow takes little when the own limit is raised. Others may use
+/// that capacity meanwhile, except where a limit of the tenant holds the sum of its rates.
+constexpr double kOwnLimitRoom = 1.1;
+/// Part of an amount that counts as all of it, where allocations are rounded.
+constexpr double kWhole = 0.999;
+
 /// Reduces a flow's demand at its appliance to `tokens_max`, and its demands at links by the same factor,
 /// because the links carry only these requests.
 void reduce_to(double tokens_max, PartTokens& demand) {
@@ -74,7 +81,9 @@ void IntervalSolver::divide_pools(const Cluster& cluster, const FlowDemands& dem
             continue;
         const double wanted =
             estimate::demand_of(usage_of(demand, wire::kTokens), double{wire::kTokensMax}).value_or(0);
-        const double asked = wanted * capacities_.slowdown(cluster.find_end(flow.destination)->index);
+        const bool is_own_limited = demand.blocked == wire::Blocked::kOwnLimit;
+        const double asked =
+            wanted * (is_own_limited ? 1 : capacities_.slowdown(cluster.find_end(flow.destination)->index));
         // Kept demands are no use that a limit holds back, and no reading of the latency.
         const bool is_kept = (demand.marks & kKeptMark) != 0;
         pools_.add_demand(cluster, flow, asked / seconds_,
@@ -96,15 +105,28 @@ void IntervalSolver::set_problem(const Cluster& cluster) {
         appliance_tokens_.push_back(tokens);
     }
     problem_.begin(cluster, appliance_tokens_);
+    own_limited_.clear();
     for (const DemandEstimates::Flow& estimated : demands_.flows()) {
         PartTokens demand = estimated.demand;
-        if (const ClusterEnd& end = *cluster.find_end(estimated.flow.destination); end.is_appliance)
-            for (double& part : demand)
-                part *= capacities_.slowdown(end.index);
+        const double factor = demand_factor(cluster, estimated);
+        for (double& part : demand)
+            part *= factor;
         if (is_pooled(cluster, estimated.flow))
             reduce_to(pools_.entitlement(cluster, estimated.flow) * seconds_, demand);
         problem_.add_flow(cluster, estimated.flow, demand);
+        own_limited_.resize(problem_.flows().size(),
+                            estimated.is_own_limited ? estimated.demand[wire::kTokens] / seconds_ : 0);
     }
+}
+
+/// Factor from the demand that a flow shows to the tokens that it could use with a higher rate.
+double IntervalSolver::demand_factor(const Cluster& cluster, const DemandEstimates::Flow& estimated) const {
+    const ClusterEnd& end = *cluster.find_end(estimated.flow.destination);
+    if (!end.is_appliance)
+        return 1;
+    if (!estimated.is_own_limited)
+        return capacities_.slowdown(end.index);
+    return problem_.has_limit(cluster.find_end(estimated.flow.source)->tenant, end.index) ? kOwnLimitRoom : 1;
 }
 
 std::vector<wire::FlowAllocation> IntervalSolver::rates_within_limits(const Cluster& cluster) {
@@ -139,6 +161,10 @@ void IntervalSolver::add_parts(const Cluster& cluster, std::uint32_t index) {
     else if (tokens.is_stated) {
         tokens.floor = static_cast<double>(cluster.floor_tokens(flow));
         tokens.demand = problem_.demand_of(index, wire::Part::kAppliance);
+        // A flow with less than it uses waits for the controller's rate from now on.
+        if (const double use = own_limited_[index]; use > 0 && tokens.allocated >= kWhole * use)
+            for (PartRate& part : parts)
+                part.wanted = std::max(part.wanted, kOwnLimitRoom * use / tokens.allocated * part.allocated);
     }
     PartRate& there = parts[wire::kThere];
     if (cluster.find_end(flow.destination)->is_appliance)

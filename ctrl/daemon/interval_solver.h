@@ -92,6 +92,7 @@ class IntervalSolver final : public Solver {
         const ClusterEnd& end = *cluster.find_end(flow.destination);
         return end.is_appliance && pools_.divides(end.index);
     }
+    [[nodiscard]] double demand_factor(const Cluster& cluster, const DemandEstimates::Flow& estimated) const;
     void add_parts(const Cluster& cluster, std::uint32_t index);
     [[nodiscard]] std::vector<wire::FlowAllocation> rates_within_limits(const Cluster& cluster);
 
@@ -105,6 +106,8 @@ class IntervalSolver final : public Solver {
     alloc::VdcAllocator allocator_;
     alloc::VdcAllocation allocation_;
     RateLimits limits_;
+    std::vector<double>
+        own_limited_;  // by flow of the problem: tokens/s that an own limit lets through; 0: none holds it
     std::vector<wire::FlowAllocation> stated_;  // by flow of the problem: 0 in the parts that have a rate
     std::vector<double> appliance_tokens_;
 };
