@@ -159,6 +159,11 @@ class ApplianceTrafficTest(TwoHosts):
         self.wait_limits(vm1=(600, 730), vm2=(270, 400))
         flow, = self.a.ctl("flow", "list", "vm2", "--interval", "500ms")["flows"]
         self.assertEqual(flow["held_back_by"], "appliance")
+        # The switch's own limit, which no message states, leaves the other tenant the rest.
+        self.a.ctl("vnic", "set", "vm1", "disk.limit=200tokens")
+        self.wait_limits(vm2=(700, 850))
+        self.a.ctl("vnic", "set", "vm1", "disk.limit=none")
+        self.wait_limits(vm1=(600, 730), vm2=(270, 400))
         first.kill()
         self.wait_limits(vm2=(900, 1000))
         # Under load, killed at any moment: no guarantee is gone, and no limit is lifted.
