@@ -39,15 +39,6 @@ std::string lines_text(const json& list, const json& in_all, Line line) {
     return text;
 }
 
-std::string value_line(const json& change) {
-    const std::string path = text_at(change, "/path");
-    if (at(change, "/before") == "")
-        return "+ " + path + ' ' + text_at(change, "/now");
-    if (at(change, "/now") == "")
-        return "- " + path + ' ' + text_at(change, "/before");
-    return "  " + path + ' ' + text_at(change, "/before") + " -> " + text_at(change, "/now");
-}
-
 /// @return hosts whose switch has not confirmed the revision when the time is over
 json wait_for(const Session& session, const json& revision, const std::string& time) {
     const auto end = std::chrono::steady_clock::now() + parse_time("--wait", time);
@@ -60,16 +51,24 @@ json wait_for(const Session& session, const json& revision, const std::string& t
 }
 
 json propose(const Session& session, const std::string& text, const ApplyOptions& options) {
-    json args{{"text", text}, {"dry_run", options.dry_run}, {"yes", options.yes}};
+    json args{{"text", text}, {"dry_run", options.dry_run}, {"yes", options.yes}, {"via", options.via}};
     if (options.base)
         args["base"] = *options.base;
     return session.ask("apply", args);
+}
+
+/// "tenant add" of that command.
+std::string words_of(const CLI::App& command) {
+    const CLI::App* const group = command.get_parent();
+    const bool has_group = group != nullptr && group->get_parent() != nullptr;
+    return (has_group ? group->get_name() + ' ' : "") + command.get_name();
 }
 
 }  // namespace
 
 std::shared_ptr<ApplyOptions> add_apply_options(CLI::App& command) {
     auto options = std::make_shared<ApplyOptions>();
+    options->via = words_of(command);
     command.add_option("--base", options->base,
                        "number of the revision that the change was made for; refused when it has moved");
     command.add_flag("--dry-run", options->dry_run, "show the changes, make none");
@@ -110,8 +109,18 @@ void edit_specification(Session& session, ApplyOptions options, const std::funct
     apply_specification(session, specification.dump(kIndent) + '\n', options);
 }
 
+std::string changed_value_text(const json& change) {
+    const std::string path = text_at(change, "/path");
+    if (at(change, "/before") == "")
+        return "+ " + path + ' ' + text_at(change, "/now");
+    if (at(change, "/now") == "")
+        return "- " + path + ' ' + text_at(change, "/before");
+    return "  " + path + ' ' + text_at(change, "/before") + " -> " + text_at(change, "/now");
+}
+
 std::string apply_text(const json& change, const Terminal& terminal) {
-    std::string text = lines_text(list_at(change, "/changes"), at(change, "/changes_in_all"), value_line);
+    std::string text =
+        lines_text(list_at(change, "/changes"), at(change, "/changes_in_all"), changed_value_text);
     if (text.empty())
         return "no value differs from revision " + text_at(change, "/revision") + '\n';
     if (const json& smaller = list_at(change, "/smaller"); !smaller.empty())
@@ -142,7 +151,7 @@ std::string history_text(const json& history, const Terminal& terminal) {
     for (const json& each : list_at(history, "/revisions"))
         table.add_row({text_at(each, "/revision"),
                        utc_text(static_cast<std::int64_t>(number_at(each, "/time"))),
-                       human_count(number_at(each, "/bytes")) + "B", text_at(each, "/author")});
+                       human_count(number_at(each, "/bytes")) + "B", peer_text(each, "/author")});
     return table.render(terminal.columns, terminal.color) + "revision " + text_at(history, "/revision") +
            " is in force\n";
 }
@@ -185,6 +194,7 @@ void add_rollback(CLI::App& command, Session& session) {
         "The text of that revision becomes the next revision, if it still fits.");
     command.callback([&session, options] {
         const json revision = session.ask("specification", {{"revision", options->revision}});
+        options->via += ' ' + std::to_string(options->revision);
         apply_specification(session, text_at(revision, "/text"), *options);
     });
 }

@@ -25,6 +25,7 @@ struct ApplyOptions {
     bool yes = false;
     bool waits = false;
     std::string wait;
+    std::string via;  ///< the command's words, for the audit trail: "tenant add"
 };
 
 /// Adds --base, --dry-run, --yes and --wait.

@@ -39,13 +39,6 @@ std::string chain_text(const json& bill) {
                        : "no line was altered\n");
 }
 
-/// The fault of a time option as CLI11 wants it; empty when there is none.
-std::string time_fault(const std::string& text) {
-    return parse_time(text)
-               ? ""
-               : "\"" + text + "\" is no time; allowed: 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds";
-}
-
 struct BillOptions {
     std::string tenant;
     std::string from;
@@ -131,6 +124,12 @@ std::optional<std::uint64_t> parse_time(std::string_view time) {
         return std::nullopt;
     const auto days = std::chrono::sys_days(day).time_since_epoch().count();
     return static_cast<std::uint64_t>(days) * 86'400 + parts[3] * 3'600 + parts[4] * 60 + parts[5];
+}
+
+std::string time_fault(const std::string& text) {
+    return parse_time(text)
+               ? ""
+               : "\"" + text + "\" is no time; allowed: 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds";
 }
 
 void add_bill(CLI::App& command, Session& session) {

@@ -41,7 +41,7 @@
     COMMAND(pool,   "pool reset",  add_pool_reset,  "controller: return a pool to the cluster file") \
     COMMAND(bill,   "bill",        add_bill,        "controller: guaranteed, delivered and charged") \
     COMMAND(backup, "backup",      add_backup,      "controller: copy its store and its bill while it runs") \
-    COMMAND(status, "audit",       add_audit,       "controller: starts, files, hosts and refusals") \
+    COMMAND(audit,  "audit",       add_audit,       "controller: changes with their operators, hosts, refusals") \
     COMMAND(plan,   "plan",        add_plan,        "whether the promises of a cluster file can be kept") \
     COMMAND(apply,  "apply",       add_apply,       "controller: make a cluster file the next revision") \
     COMMAND(apply,  "rollback",    add_rollback,    "controller: make an earlier revision the next one") \
@@ -82,14 +82,13 @@ struct Session;
 WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 #undef WEIRCTL_DECLARE
 
-// status, drops, audit
+// status, drops
 
 /// Whether `status` came from a controller; otherwise it came from a switch.
 [[nodiscard]] bool is_controller(const json& status);
 [[nodiscard]] std::string switch_text(const json& status, const Terminal& terminal);
 [[nodiscard]] std::string controller_text(const json& status, const Terminal& terminal);
 [[nodiscard]] std::string drops_text(const json& drops, const Terminal& terminal);
-[[nodiscard]] std::string audit_text(const json& audit, const Terminal& terminal);
 
 /// The member "state" of a vNIC, tunnel or uplink: "up" in green, any other in red.
 [[nodiscard]] Cell state_cell(const json& value);
@@ -213,6 +212,12 @@ struct GuestOptions {
 /// The warning after the confirmation of pool.set or pool.reset; empty when the change is lasting.
 [[nodiscard]] std::string not_lasting_text(const json& reply);
 
+// audit
+
+[[nodiscard]] std::string audit_text(const json& audit, const Terminal& terminal);
+/// The process of a command, with the name of its user on this machine: "root (uid 0), process 7".
+[[nodiscard]] std::string peer_text(const json& value, std::string_view pointer);
+
 // bill
 
 [[nodiscard]] std::string bill_text(const json& bill, const Terminal& terminal);
@@ -221,12 +226,16 @@ struct GuestOptions {
 /// Unix seconds of "2026-11-21", "2026-11-21T15:00" or "2026-11-21T15:00:30" (UTC, 1970 to 2096), or of a
 /// text that is a number of Unix seconds.
 [[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view time);
+/// The fault of an option that is such a time, as CLI11 reports it; empty without fault.
+[[nodiscard]] std::string time_fault(const std::string& text);
 
 // apply, rollback, history, show
 
 /// Values that differ, promises that become smaller, vNICs that lose their place, and the outcome.
 /// @param change reply to `apply`; "pending" of the reply to `observed` may be in it
 [[nodiscard]] std::string apply_text(const json& change, const Terminal& terminal);
+/// "  PATH BEFORE -> NOW", "+ PATH NOW" or "- PATH BEFORE".
+[[nodiscard]] std::string changed_value_text(const json& change);
 [[nodiscard]] std::string history_text(const json& history, const Terminal& terminal);
 
 // tenant, host, appliance

@@ -1,4 +1,4 @@
-// status.cc - weirctl status, drops, audit: one screen each.
+// status.cc - weirctl status, drops: one screen each.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -359,14 +359,6 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
     return (any ? table.render(terminal.columns, terminal.color) : "nothing was dropped\n") + waiting;
 }
 
-std::string audit_text(const json& audit, const Terminal& terminal) {
-    Table table({{"TIME"}, {"EVENT"}, {"DETAILS"}});
-    for (const json& entry : list_at(audit, "/entries"))
-        table.add_row(
-            {time_text(number_at(entry, "/time")), text_at(entry, "/kind"), text_at(entry, "/text")});
-    return table.render(terminal.columns, terminal.color);
-}
-
 std::string steering_text(const json& vnic) {
     const std::string mode = text_at(vnic, "/steering/mode");
     const std::string reason = text_at(vnic, "/steering/reason");
@@ -415,17 +407,6 @@ void add_status(CLI::App& command, Session& session) {
 void add_drops(CLI::App& command, Session& session) {
     command.footer("Example:\n  weirctl drops\ndocs/operations.md explains each reason and its remedy.");
     command.callback([&session] { session.print(session.ask("drops"), drops_text); });
-}
-
-void add_audit(CLI::App& command, Session& session) {
-    auto last = std::make_shared<unsigned>(50);
-    command.add_option("--last", *last, "number of entries, the latest")
-        ->check(CLI::Range(1, 1'000))
-        ->capture_default_str();
-    command.footer("Example:\n  weirctl audit --last 20 --socket /run/weir/ctrl.sock");
-    command.callback([&session, last] {
-        session.print(session.ask("audit", {{"last", *last}}), audit_text);
-    });
 }
 
 }  // namespace weir::cli

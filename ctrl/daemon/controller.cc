@@ -72,7 +72,7 @@ void Controller::restore_pools() {
         return;
     const std::vector<std::string> dropped = pools->restore(store_.pool_settings());
     for (const std::string& each : dropped)
-        writes_.note_change("pool", each, unix_time_);
+        writes_.note_change({.unix_time = unix_time_, .kind = "pool", .text = each, .revision = revision_});
     if (!dropped.empty())
         writes_.set_pool_settings(pools->settings());
 }

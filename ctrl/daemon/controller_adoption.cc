@@ -51,7 +51,7 @@ void Controller::adopt(Next next, Nanos now) {
     adopt_sessions(before->config, next.places, now);
     adopt_kept(next.places);
     for (const std::string& each : dropped)
-        writes_.note_change("pool", each, unix_time_);
+        writes_.note_change({.unix_time = unix_time_, .kind = "pool", .text = each, .revision = revision_});
     if (const PoolRates* pools = world_->solver->pools())
         writes_.set_pool_settings(pools->settings());
     for (const Displaced& vnic : next.displaced)

@@ -25,7 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kSchema = 1;
-constexpr std::uint64_t kAuditEntriesMax = 1'000;
 constexpr std::atomic<bool> kNeverStops{false};
 const Fault kTooMany{"command", std::to_string(SideWork::kJobsMax) + " others wait",
                      "a bill, a backup or a specification when fewer wait",
@@ -88,35 +87,6 @@ json store_json(const DeferredWrites& writes) {
             {"audit_waiting", writes.waiting().size()},
             {"audit_lost", state.audit_lost},
             {"audit_omitted", state.audit_omitted}};
-}
-
-std::string value_text(const PoolSetting& setting, std::int64_t value) {
-    return setting.key == "limit" && value == PoolSetting::kNoLimit ? "none" : std::to_string(value);
-}
-
-/// "limit 700 -> 600, shares 100 -> 300": where two lists of settings differ. A value that is in one of them
-/// alone is the cluster file's in the other.
-std::string changes_text(const std::vector<PoolSetting>& before, const std::vector<PoolSetting>& after) {
-    std::string text;
-    const auto same_place = [](const PoolSetting& one) {
-        return [&one](const PoolSetting& other) {
-            return one.appliance == other.appliance && one.name == other.name &&
-                   one.is_vnic == other.is_vnic && one.key == other.key;
-        };
-    };
-    const auto add = [&text](const PoolSetting& setting, std::int64_t old_value, std::int64_t new_value) {
-        if (old_value != new_value)
-            text += (text.empty() ? "" : ", ") + setting.key + ' ' + value_text(setting, old_value) + " -> " +
-                    value_text(setting, new_value);
-    };
-    for (const PoolSetting& each : after) {
-        const auto old = std::ranges::find_if(before, same_place(each));
-        add(each, old == before.end() ? each.configured : old->value, each.value);
-    }
-    for (const PoolSetting& each : before)
-        if (std::ranges::none_of(after, same_place(each)))
-            add(each, each.value, each.configured);
-    return text.empty() ? "no value differs" : text;
 }
 
 /// Two files state a host's link: the switch's, and the cluster's. The smaller one counts, and the difference
@@ -190,28 +160,6 @@ json Controller::Commands::run(const json& request) {
     return {};
 }
 
-json Controller::Commands::audit(ObjectReader& args) {
-    std::uint64_t last = 50;
-    args.read_integer("last", last, {1, kAuditEntriesMax});
-    if (!are_valid(args))
-        return {};
-    (void)controller_.writes_.flush(controller_.unix_time_);
-    std::vector<AuditEntry> tail = controller_.store_.audit_tail(last);
-    const std::size_t stored = tail.size();
-    for (AuditEntry entry : controller_.writes_.waiting()) {
-        entry.number = tail.empty() ? 1 : tail.back().number + 1;
-        tail.push_back(std::move(entry));
-    }
-    json entries = json::array();
-    for (std::size_t i = tail.size() > last ? tail.size() - last : 0; i < tail.size(); ++i)
-        entries.push_back({{"number", tail[i].number},
-                           {"time", tail[i].unix_time},
-                           {"kind", tail[i].kind},
-                           {"text", tail[i].text},
-                           {"stored", i < stored}});
-    return {{"entries", entries}};
-}
-
 json Controller::Commands::bill(ObjectReader& args) {
     constexpr Range kSeconds{0, 4'000'000'000};
     constexpr auto kSecond = static_cast<std::int64_t>(kNanosPerSec);
@@ -245,6 +193,11 @@ json Controller::Commands::backup(ObjectReader& args) {
         args.fault("file", "the absolute path of a new file", why);
     if (!are_valid(args))
         return {};
+    controller_.writes_.note_change({.unix_time = controller_.unix_time_,
+                                     .kind = "backup",
+                                     .text = "to " + file,
+                                     .peer = origin_.peer,
+                                     .revision = controller_.revision_});
     return later([file, image = controller_.store_.image(),
                   reader = controller_.store_.bill().reader()](const std::atomic<bool>& stop) -> json {
         write_backup(file, image, reader, stop);
@@ -325,69 +278,6 @@ json Controller::Commands::clock_step(ObjectReader& args) {
         return {};
     }
     return {{"now_ns", step_(span)}};
-}
-
-void Controller::Commands::read_pool_name(ObjectReader& args, PoolChange& change) {
-    if (require(args, "name", "the name of a pool, or of a vNIC in one"))
-        args.read_text("name", change.name);
-    args.read_text("appliance", change.appliance);
-}
-
-json Controller::Commands::pool_reset(ObjectReader& args) {
-    PoolChange change{.is_reset = true};
-    read_pool_name(args, change);
-    return are_valid(args) ? change_pool(change) : json();
-}
-
-json Controller::Commands::pool_set(ObjectReader& args) {
-    constexpr Range kTokens{0, kTokenRateMax};
-    constexpr Range kShares{1, 10'000};
-    PoolChange change;
-    read_pool_name(args, change);
-    const json* object = args.take("change");
-    const json none = json::object();
-    ObjectReader keys(object == nullptr ? none : *object, "change", faults_);
-    std::uint64_t reservation = 0;
-    if (keys.read_quantity("reservation", Quantity::kTokenRate, reservation, kTokens))
-        change.reservation_tokens = reservation;
-    std::optional<std::uint64_t> limit;
-    if (keys.read_limit("limit", Quantity::kTokenRate, limit, kTokenRange))
-        change.limit_tokens = limit;
-    std::uint32_t shares = 0;
-    if (keys.read_integer("shares", shares, kShares))
-        change.shares = shares;
-    keys.finish();
-    return are_valid(args) ? change_pool(change) : json();
-}
-
-json Controller::Commands::change_pool(const PoolChange& change) {
-    PoolRates* pools = controller_.world_->solver->pools();
-    if (pools == nullptr) {
-        faults_.push_back({"name", '"' + change.name + '"', "nothing", "the cluster file has no \"pools\""});
-        return {};
-    }
-    const std::vector<PoolSetting> before = pools->settings();
-    faults_ = pools->set(change);
-    if (!faults_.empty())
-        return {};
-    const std::vector<PoolSetting> after = pools->settings();
-    DeferredWrites& writes = controller_.writes_;
-    writes.set_pool_settings(after);
-    writes.note_change("pool",
-                       change.name + (change.is_reset ? " reset to the cluster file: " : ": ") +
-                           changes_text(before, after) + (origin_.peer.empty() ? "" : ", by " + origin_.peer),
-                       controller_.unix_time_);
-    if (writes.flush(controller_.unix_time_))
-        return {{"lasting", true}};
-    return {{"lasting", false}, {"fault", writes.state().fault}};
-}
-
-json Controller::Commands::pool_show(ObjectReader& args) {
-    if (!are_valid(args))
-        return {};
-    const PoolRates* pools = controller_.world_->solver->pools();
-    return {{"interval", controller_.interval_},
-            {"pools", pools == nullptr ? json::array() : pools->describe()}};
 }
 
 json Controller::Commands::running(ObjectReader& args) {

@@ -11,6 +11,7 @@
 
 #include "common/config/config_text.h"
 #include "common/config/json_text.h"
+#include "ctrl/config/audited_values.h"
 #include "ctrl/config/cluster_change.h"
 #include "ctrl/daemon/controller_commands.h"
 #include "ctrl/daemon/new_revision.h"
@@ -23,6 +24,7 @@ using nlohmann::json;
 
 constexpr std::size_t kChangesShown = 1'000;
 constexpr std::uint64_t kRevisionsShown = 1'000;
+constexpr std::size_t kViaMax = 200;
 
 template <typename List, typename Make>
 json first_of(const List& list, Make make) {
@@ -42,6 +44,7 @@ std::string percent_text(double part) {
 struct Controller::Proposal {
     std::string text;
     std::string peer;
+    std::string via;  // the operator's command
     std::int64_t base = 0;
     bool is_dry_run = false;
     bool is_confirmed = false;
@@ -92,6 +95,9 @@ json Controller::Commands::apply(ObjectReader& args) {
     const bool has_base = args.read_integer("base", base, {0, UINT32_MAX});
     args.read_flag("dry_run", proposal->is_dry_run);
     args.read_flag("yes", proposal->is_confirmed);
+    if (args.read_text("via", proposal->via) && proposal->via.size() > kViaMax)
+        args.fault("via", "at most " + std::to_string(kViaMax) + " bytes",
+                   "it is the command's words for the audit trail");
     if (!are_valid(args))
         return {};
     proposal->base = has_base ? static_cast<std::int64_t>(base) : revision;
@@ -133,6 +139,10 @@ bool Controller::check(Proposal& proposal, Nanos now, Faults& faults) {
     const std::int64_t removed_at = unix_nanos(now) / static_cast<std::int64_t>(kNanosPerSec) + 1;
     proposal.revision = new_revision(store_, &world_->config, stated, proposal.text, removed_at);
     proposal.revision.author = proposal.peer;
+    proposal.revision.via = proposal.via;
+    AuditedValues audited = audited_values(proposal.changes);
+    proposal.revision.values = std::move(audited.list);
+    proposal.revision.values_in_all = audited.in_all;
     proposal.before = world_;
     const Renumbering places(world_->config, stated);
     proposal.placement = placement_for(stated, places);

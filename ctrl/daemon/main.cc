@@ -2,6 +2,7 @@
 // Source: docs/design.md 2
 // Threads: main runs the loop.
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -48,13 +49,19 @@ struct Start {
     weir::SteppedClock* clock = nullptr;  ///< null: time is real
 };
 
+/// The author of an imported revision. Example: "weir-ctrl --import, uid 0, process 1234"
+std::string starter(bool imports) {
+    return std::string(imports ? "weir-ctrl --import" : "weir-ctrl --config") + ", uid " +
+           std::to_string(getuid()) + ", process " + std::to_string(getpid());
+}
+
 /// The file is imported into a store without a specification, or where the operator says so. Otherwise the
 /// store's counts, with the process's own keys of the file: changes by weirctl outlive a restart.
 weir::ClusterConfig specification_of(weir::Store& store, const weir::ClusterConfig& file,
                                      const std::string& text, bool imports) {
     if (imports || store.revision() == 0) {
         const std::int64_t number =
-            weir::import_specification(store, file, text, "weir-ctrl --config", std::time(nullptr));
+            weir::import_specification(store, file, text, starter(imports), std::time(nullptr));
         spdlog::info("the cluster file is revision {} of the specification", number);
         return file;
     }

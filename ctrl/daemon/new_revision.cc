@@ -3,13 +3,19 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <variant>
 
+#include "ctrl/config/audited_values.h"
+#include "ctrl/config/cluster_change.h"
+
 namespace weir {
 namespace {
+
+using nlohmann::json;
 
 struct Owner {
     std::string_view tenant;
@@ -105,6 +111,10 @@ std::int64_t import_specification(Store& store, const ClusterConfig& now, std::s
     const auto parsed = parse_cluster(last.value_or(""));
     NewRevision revision = new_revision(store, std::get_if<ClusterConfig>(&parsed), now, text, unix_time);
     revision.author = author;
+    const AuditedValues audited =
+        audited_values(changed_values(last ? cluster_part(*last) : json::object(), cluster_part(text)));
+    revision.values = audited.list;
+    revision.values_in_all = audited.in_all;
     return store.add_revision(revision, unix_time);
 }
 

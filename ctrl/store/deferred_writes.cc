@@ -12,19 +12,18 @@ void DeferredWrites::note(std::string_view kind, std::string text, std::int64_t 
         return;
     }
     ++notes_;
-    add(kind, std::move(text), unix_time);
+    add({.unix_time = unix_time, .kind = std::string(kind), .text = std::move(text)});
 }
 
-void DeferredWrites::note_change(std::string_view kind, std::string text, std::int64_t unix_time) {
-    add(kind, std::move(text), unix_time);
+void DeferredWrites::note_change(AuditEntry entry) {
+    add(std::move(entry));
 }
 
-void DeferredWrites::add(std::string_view kind, std::string text, std::int64_t unix_time) {
+void DeferredWrites::add(AuditEntry entry) {
     if (changes_.audit.size() >= kNotesWaitingMax)
         ++state_.audit_lost;
     else
-        changes_.audit.push_back(
-            {.unix_time = unix_time, .kind = std::string(kind), .text = std::move(text)});
+        changes_.audit.push_back(std::move(entry));
 }
 
 bool DeferredWrites::flush(std::int64_t unix_time) {
@@ -47,10 +46,11 @@ void DeferredWrites::on_written(std::int64_t unix_time) {
     changes_ = {};
     if (!state_.is_failing())
         return;
-    add("store",
-        "written again after " + std::to_string(unix_time - state_.failing_since) + " s without (" +
-            state_.fault + "); " + std::to_string(state_.audit_lost - lost_before_) + " entries were lost",
-        unix_time);
+    add({.unix_time = unix_time,
+         .kind = "store",
+         .text = "written again after " + std::to_string(unix_time - state_.failing_since) + " s without (" +
+                 state_.fault + "); " + std::to_string(state_.audit_lost - lost_before_) +
+                 " entries were lost"});
     lost_before_ = state_.audit_lost;
     state_.failing_since = 0;
     state_.fault.clear();
@@ -58,7 +58,9 @@ void DeferredWrites::on_written(std::int64_t unix_time) {
 
 void DeferredWrites::end_tick(std::int64_t unix_time) {
     if (omitted_ != 0)
-        add("audit", std::to_string(omitted_) + " more entries in this interval", unix_time);
+        add({.unix_time = unix_time,
+             .kind = "audit",
+             .text = std::to_string(omitted_) + " more entries in this interval"});
     notes_ = 0;
     omitted_ = 0;
     flush(unix_time);

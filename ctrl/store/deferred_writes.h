@@ -52,7 +52,7 @@ class DeferredWrites {
     /// An entry of the audit trail.
     void note(std::string_view kind, std::string text, std::int64_t unix_time);
     /// The same for an operator's change.
-    void note_change(std::string_view kind, std::string text, std::int64_t unix_time);
+    void note_change(AuditEntry entry);
 
     /// Writes all that waits. @return whether the store has all of it now
     bool flush(std::int64_t unix_time);
@@ -64,7 +64,7 @@ class DeferredWrites {
     [[nodiscard]] const std::vector<AuditEntry>& waiting() const { return changes_.audit; }
 
   private:
-    void add(std::string_view kind, std::string text, std::int64_t unix_time);
+    void add(AuditEntry entry);
     void on_written(std::int64_t unix_time);
 
     Store& store_;

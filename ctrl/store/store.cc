@@ -14,7 +14,7 @@ namespace {
 using Statement = Database::Statement;
 using billing::MeasuredUse;
 
-constexpr std::int64_t kVersion = 3;
+constexpr std::int64_t kVersion = 4;
 /// Those of version 1.
 constexpr const char* kTables = R"(
     CREATE TABLE epochs (epoch INTEGER PRIMARY KEY, began INTEGER NOT NULL);
@@ -46,7 +46,14 @@ constexpr const char* kVersion3 = R"(
     INSERT INTO removed_vnics SELECT endpoints.id, removed_before.name, tenant, reservation, at
         FROM removed_before JOIN endpoints ON kind = 'vnic' AND endpoints.name = removed_before.name;
     DROP TABLE removed_before;
-    PRAGMA user_version = 3;
+)";
+constexpr const char* kVersion4 = R"(
+    ALTER TABLE audit ADD COLUMN peer TEXT NOT NULL DEFAULT '';
+    ALTER TABLE audit ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE audit ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX audit_peers ON audit (number) WHERE peer <> '';
+    CREATE TABLE audit_values (number INTEGER PRIMARY KEY, list TEXT NOT NULL);
+    PRAGMA user_version = 4;
 )";
 
 constexpr double kMillis = 1000;
@@ -125,7 +132,9 @@ void Store::make_tables() {
     database_.run(kLaterTables);
     if (version < 2)
         database_.run(kVersion2);
-    database_.run(kVersion3);
+    if (version < 3)
+        database_.run(kVersion3);
+    database_.run(kVersion4);
     transaction.commit();
 }
 
@@ -187,10 +196,16 @@ std::int64_t Store::add_revision(const NewRevision& revision, std::int64_t unix_
     remove_old_revisions(number);
     write_endpoints(revision.ends);
     write_removed_vnics(revision.removed);
-    audit("specification",
-          "revision " + std::to_string(number) + ", " + std::to_string(revision.text.size()) + " bytes" +
-              (revision.author.empty() ? "" : ", by " + revision.author),
-          unix_time);
+    const AuditEntry entry{.unix_time = unix_time,
+                           .kind = "specification",
+                           .text = "revision " + std::to_string(number) + ", " +
+                                   std::to_string(revision.text.size()) + " bytes" +
+                                   (revision.via.empty() ? "" : ", by `" + revision.via + '`'),
+                           .peer = revision.author,
+                           .revision = number,
+                           .values = revision.values,
+                           .values_in_all = revision.values_in_all};
+    write_audit({&entry, 1});
     transaction.commit();
     note_endpoints(revision.ends);
     return number;
@@ -319,7 +334,8 @@ std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
     const auto epoch = std::max({static_cast<std::int64_t>(last_epoch()) + 1,
                                  static_cast<std::int64_t>(epoch_above_) + 1, unix_time, std::int64_t{1}});
     Statement(database_, "INSERT INTO epochs (epoch, began) VALUES (?, ?)").execute(epoch, unix_time);
-    audit("start", "epoch " + std::to_string(epoch), unix_time);
+    const AuditEntry entry{.unix_time = unix_time, .kind = "start", .text = "epoch " + std::to_string(epoch)};
+    write_audit({&entry, 1});
     transaction.commit();
     return static_cast<std::uint64_t>(epoch);
 }
@@ -379,31 +395,53 @@ billing::UseTable::Uses Store::measured_use() {
     return uses;
 }
 
-void Store::audit(std::string_view kind, std::string_view text, std::int64_t unix_time) {
-    Statement(database_, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)")
-        .execute(unix_time, kind, text);
-}
-
 void Store::write_audit(std::span<const AuditEntry> entries) {
     if (entries.empty())
         return;
-    Statement insert(database_, "INSERT INTO audit (at, kind, text) VALUES (?, ?, ?)");
-    for (const AuditEntry& entry : entries)
-        insert.execute(entry.unix_time, entry.kind, entry.text);
+    Statement insert(database_,
+                     "INSERT INTO audit (at, kind, text, peer, revision, changed) VALUES (?, ?, ?, ?, ?, ?)");
+    Statement values(database_,
+                     "INSERT INTO audit_values (number, list) VALUES ((SELECT max(number) FROM audit), ?)");
+    bool has_values = false;
+    for (const AuditEntry& entry : entries) {
+        insert.execute(entry.unix_time, entry.kind, entry.text, entry.peer, entry.revision,
+                       entry.values_in_all);
+        if (entry.values.empty())
+            continue;
+        values.execute(entry.values);
+        has_values = true;
+    }
     Statement last(database_, "SELECT max(number) FROM audit");
     const std::int64_t newest = last.step() ? last.integer(0) : 0;
     Statement(database_,
               "DELETE FROM audit WHERE number <= ? AND "
-              "(kind NOT IN ('start', 'specification', 'pool') OR number <= ?)")
+              "(kind NOT IN ('start', 'specification', 'pool', 'backup') OR number <= ?)")
         .execute(newest - kAuditMax, newest - kAuditChangesMax);
+    if (has_values)
+        Statement(database_,
+                  "DELETE FROM audit_values WHERE number <= "
+                  "(SELECT number FROM audit_values ORDER BY number DESC LIMIT 1 OFFSET ?)")
+            .execute(kAuditValuesMax);
 }
 
-std::vector<AuditEntry> Store::audit_tail(std::size_t count) {
+std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
     std::vector<AuditEntry> entries;
-    Statement rows(database_, "SELECT number, at, kind, text FROM audit ORDER BY number DESC LIMIT ?");
+    const std::string of_peers = with_peer ? "WHERE peer <> '' " : "";
+    Statement rows(database_,
+                   ("SELECT audit.number, at, kind, text, peer, revision, changed, list FROM audit "
+                    "LEFT JOIN audit_values ON audit_values.number = audit.number " +
+                    of_peers + "ORDER BY audit.number DESC LIMIT ?")
+                       .c_str());
     rows.bind(count);
     while (rows.step())
-        entries.push_back({rows.integer(0), rows.integer(1), rows.text(2), rows.text(3)});
+        entries.push_back({.number = rows.integer(0),
+                           .unix_time = rows.integer(1),
+                           .kind = rows.text(2),
+                           .text = rows.text(3),
+                           .peer = rows.text(4),
+                           .revision = rows.integer(5),
+                           .values = rows.text(7),
+                           .values_in_all = static_cast<std::size_t>(rows.integer(6))});
     std::reverse(entries.begin(), entries.end());
     return entries;
 }

@@ -85,6 +85,9 @@ struct NewRevision {
     EndpointChanges ends{};
     std::vector<RemovedVnic> removed{};
     std::string author{};  ///< empty = not known
+    std::string via{};     ///< the operator's command, such as "tenant add"; empty = not known
+    std::string values{};  ///< as AuditEntry
+    std::size_t values_in_all = 0;
 };
 
 /// A text of the cluster file that was in force.
@@ -98,8 +101,13 @@ struct Revision {
 struct AuditEntry {
     std::int64_t number = 0;
     std::int64_t unix_time = 0;
-    std::string kind;  ///< start, specification, welcome, refused, malformed, lost, pool, store, audit
-    std::string text;
+    std::string
+        kind{};  ///< start, specification, welcome, refused, malformed, lost, pool, backup, store, audit
+    std::string text{};
+    std::string peer{};         ///< of an operator's command: its process; empty = no command
+    std::int64_t revision = 0;  ///< of the specification that a change made, or that was in force; 0 = none
+    std::string values{};       ///< JSON: the first that changed (ctrl/config/audited_values.h)
+    std::size_t values_in_all = 0;  ///< that changed
 };
 
 /// Changes that are written together.
@@ -129,6 +137,8 @@ class Store {
     /// files and operators' changes are kept longer, so that a flood of faults does not remove them.
     static constexpr std::int64_t kAuditMax = 100'000;
     static constexpr std::int64_t kAuditChangesMax = 100 * kAuditMax;
+    /// The newest entries with changed values; the values of older ones are removed.
+    static constexpr std::int64_t kAuditValuesMax = 10'000;
 
     /// Opens or creates the file.
     /// @throws HostError: it cannot be opened, another process uses it, it is damaged, of a later version, of
@@ -179,7 +189,8 @@ class Store {
     /// Damaged histograms are left out.
     [[nodiscard]] billing::UseTable::Uses measured_use();
     /// The last `count` entries, oldest first.
-    [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t count);
+    /// @param with_peer only those of operators' commands
+    [[nodiscard]] std::vector<AuditEntry> audit_tail(std::size_t count, bool with_peer = false);
 
     /// The file grows no further than to this many pages of 4 KiB: tests of a full disk.
     void set_pages_max(std::uint32_t pages);
@@ -199,7 +210,6 @@ class Store {
     void make_tables();
     void refuse_lost(const StoreTerms& terms);
     void claim(const StoreTerms& terms);
-    void audit(std::string_view kind, std::string_view text, std::int64_t unix_time);
     void write_allocations(const std::map<std::string, StoredAllocation>& by_host);
     void write_use(const billing::UseTable::Uses& uses);
     void write_pool_settings(std::span<const PoolSetting> settings);

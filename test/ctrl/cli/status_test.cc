@@ -1,4 +1,4 @@
-// status_test.cc - status of a switch and of a controller, drops and audit, character by character.
+// status_test.cc - status of a switch and of a controller, and drops, character by character.
 #include "ctrl/cli/commands.h"
 #include "test/ctrl/cli/canned.h"
 #include "test/support/catch.h"
@@ -220,16 +220,6 @@ TEST_CASE("a status of another version's controller is shown as far as it goes")
     CHECK_FALSE(is_controller(json::object()));
     CHECK(has(controller_text({{"role", "controller"}, {"hosts", 3}}, {}), "refused: nothing"));
     CHECK(has(controller_text({{"role", "controller"}, {"hosts", {1, "x"}}}, {}), "cluster -"));
-}
-
-TEST_CASE("the audit trail is shown in order, with its times") {
-    const std::string text = audit_text(
-        {{"entries",
-          {{{"time", 0}, {"kind", "start"}, {"text", "epoch 1"}}, {{"kind", "lost"}, {"text", "host h1"}}}}},
-        {});
-    INFO(text);
-    CHECK(has(text, "1970-01-01 00:00:00Z  start  epoch 1"));
-    CHECK(has(text, "lost   host h1"));
 }
 
 TEST_CASE("the status of a switch shows the state of its link to the controller") {

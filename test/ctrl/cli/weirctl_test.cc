@@ -384,7 +384,7 @@ TEST_CASE("apply sends the file, prints the difference, and waits for the switch
     const Result plain = fake.ctl("apply " + file + " --base 7 --yes");
     CHECK(plain.status == 0);
     CHECK(fake.last_request()["args"] ==
-          json{{"text", kCluster}, {"base", 7}, {"yes", true}, {"dry_run", false}});
+          json{{"text", kCluster}, {"base", 7}, {"yes", true}, {"dry_run", false}, {"via", "apply"}});
     CHECK(plain.output ==
           "    tenants.A.weight 100 -> 50\n"
           "  + tenants.B {}\n"
@@ -405,6 +405,7 @@ TEST_CASE("apply sends the file, prints the difference, and waits for the switch
     CHECK(fake.last_request()["args"]["dry_run"] == true);
     CHECK(fake.ctl("rollback 3").status == 0);
     CHECK(fake.last_request()["args"]["text"] == kCluster);
+    CHECK(fake.last_request()["args"]["via"] == "rollback 3");
     CHECK(fake.ctl("show").output == std::string(kCluster) + "\n");
     CHECK(run("apply " + file_with("{\"interval\": 3}")).status == 2);
     std::remove(file.c_str());

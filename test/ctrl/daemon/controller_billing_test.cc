@@ -133,9 +133,12 @@ TEST_CASE(
         CHECK(set(R"({"shares": 100})")["data"]["lasting"] == true);
     }
     const auto tail = store.audit_tail(6);
-    for (std::size_t i = 0; i < tail.size(); ++i)
-        CHECK(tail[i].text == (i % 2 == 0 ? "one: shares 100 -> 300, by uid 7, process 9"
-                                          : "one: shares 300 -> 100, by uid 7, process 9"));
+    for (std::size_t i = 0; i < tail.size(); ++i) {
+        CHECK(tail[i].text == (i % 2 == 0 ? "one: shares 100 -> 300" : "one: shares 300 -> 100"));
+        CHECK(tail[i].peer == "uid 7, process 9");
+    }
+    CHECK(json::parse(tail[0].values) ==
+          json::parse(R"([{"path": "pools.disk.one.shares", "before": "100", "now": "300"}])"));
     store.spoil("DROP TABLE pool_settings");
     const json reply = set(R"({"shares": 500})");
     CHECK(reply["ok"] == true);

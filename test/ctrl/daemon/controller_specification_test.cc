@@ -92,9 +92,65 @@ TEST_CASE(
     CHECK(history["revision"] == 2);
     CHECK(history["revisions"][0]["author"] == "weir-ctrl --config");
     CHECK(history["revisions"][1]["author"] == "uid 0, process 7");
-    CHECK(world.store.audit_tail(1)[0].kind == "specification");
     CHECK(world.apply()["data"]["applied"] == false);  // no value differs
     CHECK(world.controller->revision() == 2);
+}
+
+TEST_CASE("each change of the specification is audited: the peer, its command, the values, the revision") {
+    SpecifiedWorld world;
+    const auto last = [&world](json args) {
+        return world.command("audit", std::move(args))["data"]["entries"].back();
+    };
+    const json imported = last({{"changes", true}});
+    CHECK(imported["peer"] == "weir-ctrl --config");
+    CHECK(imported["revision"] == 1);
+    CHECK(imported["changes_in_all"] == 5);  // name, headroom, topology, appliances, tenants
+    world.tenant(1)["appliances"][0]["reservation"] = "200tokens";
+    (void)world.apply({{"yes", true}, {"via", "tenant set"}});
+    const json entry = last({{"last", 1}});
+    CHECK(entry["kind"] == "specification");
+    CHECK(entry["peer"] == "uid 0, process 7");
+    CHECK(entry["revision"] == 2);
+    CHECK(entry["text"].get<std::string>().ends_with("by `tenant set`"));
+    CHECK(
+        entry["changes"] ==
+        json::parse(
+            R"([{"path": "tenants.B.appliances.disk.reservation", "before": "\"300tokens\"", "now": "\"200tokens\""}])"));
+    CHECK(fault_of(world.apply({{"yes", true}, {"via", std::string(300, 'x')}})) == "args.via");
+}
+
+TEST_CASE("a change that the store refuses, a dry run and a refused one leave no audit entry") {
+    SpecifiedWorld world;
+    const auto entries = [&world] { return world.store.audit_tail(100).size(); };
+    const std::size_t before = entries();
+    world.tenant(1)["appliances"][0]["reservation"] = "200tokens";
+    world.store.spoil(
+        "CREATE TRIGGER full BEFORE INSERT ON specifications BEGIN SELECT RAISE(ABORT, 'full'); END");
+    CHECK(fault_of(world.apply({{"yes", true}})) == "store");
+    CHECK(world.apply({{"dry_run", true}})["ok"] == true);
+    CHECK(fault_of(world.apply({{"base", 7}})) == "base");
+    CHECK(entries() == before);
+    world.store.spoil("DROP TRIGGER full");
+    world.store.spoil("CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'full'); END");
+    CHECK(fault_of(world.apply({{"yes", true}})) == "store");  // no revision without its entry
+    CHECK(world.store.revision() == 1);
+}
+
+TEST_CASE("the audit trail is read since a time, and only operators' commands if so wanted") {
+    SpecifiedWorld world;
+    const auto kinds = [&world](json args) {
+        std::string text;
+        const json reply = world.command("audit", std::move(args));
+        for (const json& each : reply["data"]["entries"])
+            text += each["kind"].get<std::string>() + ' ';
+        return text;
+    };
+    CHECK(kinds({{"last", 2}}) == "welcome welcome ");
+    CHECK(kinds({{"last", 9}, {"changes", true}}) == "specification ");
+    CHECK(kinds({{"last", 9}, {"since", 1'000}}).find("specification") == std::string::npos);
+    CHECK(kinds({{"last", 9}, {"since", 900}}).find("specification") != std::string::npos);
+    CHECK(world.command("audit", {{"last", 1}})["data"]["more"] == true);
+    CHECK(world.command("audit", {{"last", 90}})["data"]["more"] == false);
 }
 
 TEST_CASE("the hosts that have not confirmed a revision are listed until their switches have its tables") {

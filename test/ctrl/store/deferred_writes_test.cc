@@ -42,7 +42,7 @@ TEST_CASE(
     CHECK(world.writes.state().fault.find("full") != std::string::npos);
     world.writes.set_allocation("h1", rates_of(2));
     world.writes.set_pool_settings({{"disk", "sales", false, "limit", 2, 700}});
-    world.writes.note_change("pool", "sales: limit 1 -> 2", 1'001);
+    world.writes.note_change({.unix_time = 1'001, .kind = "pool", .text = "sales: limit 1 -> 2"});
     CHECK_FALSE(world.writes.flush(1'001));
     CHECK(world.writes.state().refused == 2);
     CHECK(world.writes.state().failing_since == 1'000);
@@ -65,7 +65,7 @@ TEST_CASE("of many entries in one interval the first 200 are stored, and the num
     FailingStore world;
     for (int i = 0; i < 1'000; ++i)
         world.writes.note("refused", std::to_string(i), 7);
-    world.writes.note_change("pool", "an operator's", 7);
+    world.writes.note_change({.unix_time = 7, .kind = "pool", .text = "an operator's"});
     CHECK(world.writes.flush(7));  // a command reads the trail meanwhile: the bound is the interval's
     for (int i = 0; i < 1'000; ++i)
         world.writes.note("refused", std::to_string(i), 7);

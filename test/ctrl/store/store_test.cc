@@ -21,6 +21,12 @@ namespace {
 
 std::uint64_t synced = 0;  // calls of SQLite to make the disk durable
 
+/// Makes a store of version 3.
+constexpr const char* kWithoutVersion4 =
+    "DROP INDEX audit_peers; DROP TABLE audit_values; ALTER TABLE audit DROP COLUMN peer; ALTER TABLE audit "
+    "DROP "
+    "COLUMN revision; ALTER TABLE audit DROP COLUMN changed; PRAGMA user_version = 3;";
+
 }  // namespace
 
 // In place of the C library's, which SQLite calls.
@@ -264,6 +270,7 @@ TEST_CASE("a store of version 1 is read on; the age of its rates is not known") 
         store.begin_epoch(700);
         store.write({.allocations = {{"h1", allocation(4)}}});
     }
+    Database(file).run(kWithoutVersion4);
     Database(file).run(
         "DROP TABLE facts; DROP TABLE removed_vnics; ALTER TABLE allocations DROP COLUMN at; ALTER TABLE "
         "specifications DROP COLUMN author; PRAGMA user_version = 1;");
@@ -272,6 +279,18 @@ TEST_CASE("a store of version 1 is read on; the age of its rates is not known") 
     CHECK(store.last_epoch() == 700);
     CHECK(store.allocations().at("h1").flows == allocation(4).flows);
     CHECK_FALSE(store.allocations().at("h1").is_usable(1'000));
+}
+
+TEST_CASE("the audit trail of a store of version 3 is read on") {
+    const test::TempFolder folder;
+    const std::string file = folder.file("ctrl.db");
+    (void)Store(file).begin_epoch(700);
+    Database(file).run(kWithoutVersion4);
+    Store store(file);
+    CHECK(store.audit_tail(1)[0].text == "epoch 700");
+    CHECK(store.audit_tail(1)[0].peer.empty());
+    CHECK(store.add_revision({.text = "{}", .author = "uid 0"}, 800) == 1);
+    CHECK(store.audit_tail(5).size() == 2);
 }
 
 TEST_CASE("the audit trail is trimmed while it is written", "[long]") {
@@ -285,6 +304,25 @@ TEST_CASE("the audit trail is trimmed while it is written", "[long]") {
     const auto kept = store.audit_tail(200'000);
     CHECK(kept.size() == Store::kAuditMax + 1);  // the flood of faults has not removed the change
     CHECK(kept.front().text == "an operator's change");
+}
+
+TEST_CASE("the changed values of the newest entries are kept; of older ones their number is") {
+    Store store(":memory:");
+    StoreChanges many;
+    many.audit.resize(Store::kAuditValuesMax + 1,
+                      {.unix_time = 1, .kind = "pool", .text = "x", .values = "[]", .values_in_all = 3});
+    store.write(many);
+    store.write({.audit = {{.unix_time = 1, .kind = "lost", .text = "between"}}});
+    CHECK(store.add_revision({.text = "{}", .author = "uid 0", .values = "[1]", .values_in_all = 1}, 2) == 1);
+    const auto tail = store.audit_tail(20'000);
+    CHECK(tail.size() == many.audit.size() + 2);
+    CHECK(tail[1].values.empty());
+    CHECK(tail[1].values_in_all == 3);
+    CHECK(tail[2].values == "[]");
+    CHECK(tail.back().values == "[1]");
+    CHECK(tail.back().peer == "uid 0");
+    CHECK(tail.back().revision == 1);
+    CHECK(store.audit_tail(20, true).size() == 1);  // the only one with a peer
 }
 
 TEST_CASE("killed at any moment, the store has all that was committed, and no half of a transaction") {
@@ -334,6 +372,7 @@ TEST_CASE("a store of version 2 is read on; its removed vNICs have their ids") {
         id = store.endpoint_id("vnic", "web");
         (void)store.add_revision({.text = "{}"}, 1);
     }
+    Database(file).run(kWithoutVersion4);
     Database(file).run(
         "DROP TABLE removed_vnics; CREATE TABLE removed_vnics (name TEXT PRIMARY KEY, tenant TEXT NOT NULL, "
         "reservation INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID; INSERT INTO removed_vnics VALUES "

@@ -50,7 +50,7 @@ class StoreTest(ControllerCase):
         self.assertIsNotNone(status["store"]["failing_since"])
         entry, = [entry for entry in controller.ctl("audit")["entries"] if entry["kind"] == "pool"]
         self.assertEqual((entry["stored"], entry["text"].split(",")[0]), (False, "sales: shares 100 -> 300"))
-        self.assertIn("by uid ", entry["text"])
+        self.assertIn("uid ", entry["peer"])
         os.remove(filler)
         until(lambda: controller.ctl("status")["store"]["failing_since"] is None, "the store written again")
         until(lambda: any(entry["kind"] == "store" for entry in controller.ctl("audit")["entries"]), "the gap in the audit trail")
