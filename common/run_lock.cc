@@ -46,7 +46,8 @@ RunLock::RunLock(const Claim& claim) : path_(claim.file) {
 
 /// @return false: the file was removed meanwhile
 bool RunLock::lock(const Claim& claim) {
-    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    // For its owner alone: a user that could read the file could lock it, and so prevent a start.
+    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file_ < 0)
         cannot_lock(path_);
     struct stat status {};
