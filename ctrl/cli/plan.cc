@@ -1,9 +1,11 @@
-// plan.cc - weirctl plan: the plan of a cluster file, alone or against the running cluster.
+// plan.cc - weirctl plan: the plan of a cluster file or a stored revision, alone or against the running
+// cluster.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/units.h"
@@ -160,13 +162,23 @@ billing::UseTable use_of(const json& running) {
     return billing::UseTable(std::move(uses));
 }
 
-RunningCluster cluster_of(const std::string& socket, const json& running) {
-    const json& text = at(running, "/specification");
+/// @param text of a specification in the store of the controller at `socket`. @throws Failure
+ClusterConfig config_of(const std::string& socket, const json& text) {
     auto parsed = parse_cluster(text.is_string() ? text.get<std::string>() : "");
     if (std::holds_alternative<Faults>(parsed))
         throw Failure(kExitRefused, {{socket, "a cluster file that this weirctl cannot parse", "",
                                       "use weirctl and weir-ctrl of the same version"}});
-    RunningCluster cluster{.config = std::get<ClusterConfig>(std::move(parsed)), .hosts = {}};
+    return std::get<ClusterConfig>(std::move(parsed));
+}
+
+/// @param revision nothing: the one in force. @throws Failure
+ClusterConfig stored_config(const Session& session, std::optional<std::uint32_t> revision) {
+    const json args = revision ? json{{"revision", *revision}} : json::object();
+    return config_of(session.socket, at(session.ask("specification", args), "/text"));
+}
+
+RunningCluster cluster_of(const std::string& socket, const json& running) {
+    RunningCluster cluster{.config = config_of(socket, at(running, "/specification")), .hosts = {}};
     for (const auto& [vnic, host] : list_at(running, "/vnics").items())
         if (host.is_string())
             cluster.hosts.emplace(vnic, host.get<std::string>());
@@ -200,17 +212,25 @@ json running_plan(const Session& session, const ClusterConfig& config) {
 
 void add_plan(CLI::App& command, Session& session) {
     auto file = std::make_shared<std::string>();
+    auto revision = std::make_shared<std::optional<std::uint32_t>>();
     auto measured = std::make_shared<bool>(false);
-    command.add_option("FILE", *file, "the cluster file")->required();
+    CLI::Option* const file_option = command.add_option(
+        "FILE", *file,
+        "the cluster file; without it, the specification in force of the controller (--socket)");
+    command.add_option("--revision", *revision, "of the controller's specification, from `weirctl history`")
+        ->type_name("N")
+        ->excludes(file_option);
     command.add_flag("--measured", *measured,
                      "judge over-commitment by the use that the controller (--socket) measured for a day");
     command.footer(
-        "Example:\n"
+        "Examples:\n"
         "  weirctl plan /etc/weir/cluster.jsonc\n"
+        "  weirctl plan --revision 41 --socket /run/weir/ctrl.sock\n"
         "FAILURES is the share of the time in which more is needed than the resource has.\n"
         "Exit status 3 when the promises cannot be kept.");
-    command.callback([&session, file, measured] {
-        const ClusterConfig config = value_or_throw(load_cluster(*file));
+    command.callback([&session, file, revision, measured] {
+        const ClusterConfig config =
+            file->empty() ? stored_config(session, *revision) : value_or_throw(load_cluster(*file));
         const billing::UseTable use = *measured ? use_of(session.ask("running")) : billing::UseTable();
         const ClusterPlan plan = plan_cluster(config, nullptr, &use);
         session.print(plan_json(config, plan, nullptr), plan_text, plan.admitted());

@@ -1,6 +1,8 @@
 // admission.cc - the need of links and slots with the vNIC on the host, compared with the need without it.
 #include "ctrl/daemon/admission.h"
 
+#include <algorithm>
+
 namespace weir {
 
 using placement::Constraint;
@@ -45,28 +47,48 @@ std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) co
     return sharers;
 }
 
+/// The need that decides: where vNICs of a tenant are still to come, they may come so that it is smaller.
+Tokens Admission::need_at(Constraint constraint) const {
+    const Tokens need = ledger_.need(constraint);
+    return placement::is_link(constraint.kind) && need > ledger_.have(constraint)
+               ? ledger_.least_need(constraint, placed_)
+               : need;
+}
+
+/// Links and slots above the host, then the tenant's links elsewhere that may become too small.
+std::vector<Constraint> Admission::concerned(TenantIndex tenant, HostIndex host) const {
+    std::vector<Constraint> all{{ConstraintKind::kHostLink, host}, {ConstraintKind::kSlots, host}};
+    if (const std::uint32_t rack = topology_.hosts[host].rack; rack != kAnywhere)
+        all.push_back({ConstraintKind::kRackLink, rack});
+    for (const Constraint link : ledger_.exceeded_links(placed_[tenant]))
+        if (std::ranges::find(all, link) == all.end())
+            all.push_back(link);
+    return all;
+}
+
 std::string Admission::why_not(const ClusterEnd& vnic, HostIndex host) {
     const std::uint32_t before = placed_[vnic.tenant].layout().hosts[vnic.index];
     if (before == host)
         return "";
-    std::vector<Tokens> needed;
-    std::vector<Constraint> above{{ConstraintKind::kHostLink, host}, {ConstraintKind::kSlots, host}};
-    if (const std::uint32_t rack = topology_.hosts[host].rack; rack != kAnywhere)
-        above.push_back({ConstraintKind::kRackLink, rack});
-    for (const Constraint constraint : above)
-        needed.push_back(ledger_.need(constraint));
     place(vnic, host);
     std::string why;
-    for (std::size_t i = 0; i < above.size() && why.empty(); ++i) {
-        SharedNeed shared{above[i].kind, ledger_.need(above[i]), ledger_.have(above[i]), {}};
-        if (shared.need <= needed[i] || shared.need <= shared.have)
+    for (const Constraint each : concerned(vnic.tenant, host)) {
+        SharedNeed shared{each.kind, need_at(each), ledger_.have(each), {}};
+        if (shared.need <= shared.have)
+            continue;
+        place(vnic, before);
+        const bool is_larger = shared.need > need_at(each);
+        place(vnic, host);
+        if (!is_larger)
             continue;
         if (config_.overcommit)  // a walk over all vNICs, which only over-commitment needs
-            shared.sharers = sharers_behind(above[i]);
-        if (!may_need(config_, shared, failure_of(config_, shared, use_)))
-            why = "its guarantee does not fit: " + placement::describe(topology_, above[i]) + " would need " +
-                  placement::amount_text(shared.kind, shared.need) + " of " +
-                  placement::amount_text(shared.kind, shared.have);
+            shared.sharers = sharers_behind(each);
+        if (may_need(config_, shared, failure_of(config_, shared, use_)))
+            continue;
+        why = "its guarantee does not fit: " + placement::describe(topology_, each) + " would need " +
+              placement::amount_text(shared.kind, shared.need) + " of " +
+              placement::amount_text(shared.kind, shared.have);
+        break;
     }
     place(vnic, before);
     return why;

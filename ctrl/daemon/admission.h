@@ -5,6 +5,10 @@
 // The file's own placement was checked at start (ctrl/placement/cluster_plan.h); a vNIC whose host the file
 // names counts as placed there. This is the check for vNICs that a switch reports and the file has no host
 // for.
+//
+// vNICs come one by one, and the links between them are not larger for it: a vNIC is refused only where
+// the reservations cannot be kept wherever the tenant's other vNICs come. So all vNICs that come to the hosts
+// of a plan (weirctl plan) are admitted, in any order.
 #pragma once
 
 #include <string>
@@ -32,6 +36,8 @@ class Admission {
     void remove(const ClusterEnd& vnic);
 
   private:
+    [[nodiscard]] placement::Tokens need_at(placement::Constraint constraint) const;
+    [[nodiscard]] std::vector<placement::Constraint> concerned(TenantIndex tenant, HostIndex host) const;
     [[nodiscard]] std::vector<billing::Sharer> sharers_behind(placement::Constraint constraint) const;
 
     const ClusterConfig& config_;

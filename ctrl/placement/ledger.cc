@@ -110,17 +110,33 @@ Ledger::Ledger(const Topology& topology, LinkNeed link_need) : topology_(&topolo
 }
 
 void Ledger::add(const Tenant& tenant, const Layout& layout) {
-    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout))
+    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout)) {
         lines_[line_of(need.constraint)].need += need.amount;
+        note_exceeded(line_of(need.constraint));
+    }
 }
 
 void Ledger::remove(const Tenant& tenant, const Layout& layout) {
-    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout))
+    for (const Need& need : needs_of(*topology_, link_need_, tenant, layout)) {
         lines_[line_of(need.constraint)].need -= need.amount;
+        note_exceeded(line_of(need.constraint));
+    }
+}
+
+void Ledger::note_exceeded(std::size_t line) {
+    if (line < first_[static_cast<std::size_t>(ConstraintKind::kApplianceLink)] &&
+        lines_[line].need > lines_[line].have)
+        exceeded_.insert(line);
+    else if (!exceeded_.empty())
+        exceeded_.erase(line);
 }
 
 PlacedTenant Ledger::put(const Tenant& tenant, Layout layout) {
     PlacedTenant placed(tenant, std::move(layout));
+    placed.number_ = tenants_++;
+    for (std::size_t i = 0; i < tenant.vnics.size(); ++i)
+        if (placed.layout_.hosts[i] == kAnywhere)
+            placed.open_.vnics += tenant.vnics[i].reservation;
     for (const Part& part : parts_of(*topology_, tenant, placed.layout_))
         count(placed, part.constraint, part.side, true);
     return placed;
@@ -132,6 +148,11 @@ void Ledger::move(PlacedTenant& placed, std::uint32_t vnic, std::uint32_t host) 
         return;
     count_vnic(placed, vnic, at, false);
     count_vnic(placed, vnic, host, true);
+    const Tokens reservation = placed.tenant_->vnics[vnic].reservation;
+    if (at == kAnywhere)
+        placed.open_.vnics -= reservation;
+    if (host == kAnywhere)
+        placed.open_.vnics += reservation;
     at = host;
 }
 
@@ -143,12 +164,55 @@ void Ledger::count_vnic(PlacedTenant& placed, std::uint32_t vnic, std::uint32_t 
 /// Replaces the tenant's part of the line's need.
 void Ledger::count(PlacedTenant& placed, Constraint c, const Side& side, bool in) {
     const std::size_t number = line_of(c);
-    Side& inside = placed.inside_[number];
-    lines_[number].need -= amount_of(link_need_, c.kind, inside, placed.whole_);
+    Line& line = lines_[number];
+    const auto [part, is_new] = placed.inside_.try_emplace(number);
+    Side& inside = part->second;
+    if (is_new && is_link(c.kind))
+        line.tenants.push_back(placed.number_);
+    line.need -= amount_of(link_need_, c.kind, inside, placed.whole_);
     in ? inside += side : inside -= side;
-    lines_[number].need += amount_of(link_need_, c.kind, inside, placed.whole_);
-    if (inside.sum() == 0)
+    line.need += amount_of(link_need_, c.kind, inside, placed.whole_);
+    if (inside.sum() == 0) {
         placed.inside_.erase(number);
+        std::erase(line.tenants, placed.number_);
+    }
+    note_exceeded(number);
+}
+
+Tokens Ledger::least_need(Constraint c, std::span<const PlacedTenant> placed) const {
+    const std::size_t number = line_of(c);
+    const Line& line = lines_[number];
+    Tokens need = line.need;
+    for (const std::uint32_t each : line.tenants) {
+        const PlacedTenant& tenant = placed[each];
+        const Side& inside = tenant.inside_.at(number);
+        const Tokens outside_come = need_of(link_need_, inside, tenant.whole_);
+        const Tokens now = need_of(link_need_, inside, tenant.whole_ - tenant.open_);
+        const Tokens inside_come = need_of(link_need_, inside + tenant.open_, tenant.whole_);
+        need -= outside_come - std::min(outside_come, std::max(now, inside_come));
+    }
+    return need;
+}
+
+std::vector<Constraint> Ledger::exceeded_links(const PlacedTenant& placed) const {
+    std::vector<Constraint> links;
+    const auto add = [&](std::size_t line) {
+        const std::size_t racks = first_[static_cast<std::size_t>(ConstraintKind::kRackLink)];
+        links.push_back(
+            line < racks ? Constraint{ConstraintKind::kHostLink, static_cast<std::uint32_t>(line)}
+                         : Constraint{ConstraintKind::kRackLink, static_cast<std::uint32_t>(line - racks)});
+    };
+    if (exceeded_.size() < placed.inside_.size()) {
+        for (const std::size_t line : exceeded_)
+            if (placed.inside_.contains(line))
+                add(line);
+    } else if (!exceeded_.empty()) {
+        for (const auto& [line, side] : placed.inside_)
+            if (exceeded_.contains(line))
+                add(line);
+        std::ranges::sort(links);
+    }
+    return links;
 }
 
 }  // namespace weir::placement

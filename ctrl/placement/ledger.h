@@ -9,9 +9,15 @@
 //
 // Example: ten vNICs with a reservation of 1 each. With two of them behind a link it needs 2, with five 5,
 // with eight 2, because the eight can talk to two others only.
+//
+// vNICs that are on no host yet count as outside of every link. For three of the ten the link needs 3, while
+// the others may come to the other side; but it is enough to have 2 of it where eight are to come: then the
+// three talk to at most two others now, and to two others when all are there. least_need() is this amount.
 #pragma once
 
 #include <algorithm>
+#include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -79,7 +85,9 @@ class PlacedTenant {
         : tenant_(&tenant), whole_(whole_of(tenant)), layout_(std::move(layout)) {}
 
     const Tenant* tenant_;
-    Side whole_;  // the same wherever its parts are
+    Side whole_;                // the same wherever its parts are
+    Side open_;                 // of these, vNICs that are on no host
+    std::uint32_t number_ = 0;  // of Ledger::put
     Layout layout_;
     std::unordered_map<std::size_t, Side> inside_;  // by line of the ledger
 };
@@ -93,13 +101,21 @@ class Ledger {
     [[nodiscard]] LinkNeed link_need() const { return link_need_; }
     [[nodiscard]] Tokens need(Constraint c) const { return lines_[line_of(c)].need; }
     [[nodiscard]] Tokens have(Constraint c) const { return lines_[line_of(c)].have; }
+    /// The need that is certain: for each tenant the least over all places to which its vNICs that are on no
+    /// host may come. @param c a link @param placed all results of put(), in their order
+    [[nodiscard]] Tokens least_need(Constraint c, std::span<const PlacedTenant> placed) const;
+    /// Links with a part of the tenant behind them whose need() exceeds their capacity.
+    [[nodiscard]] std::vector<Constraint> exceeded_links(const PlacedTenant& placed) const;
     [[nodiscard]] Tokens left(Constraint c) const {
         const Line& line = lines_[line_of(c)];
         return line.have > line.need ? line.have - line.need : 0;
     }
 
     /// Another capacity than the topology's.
-    void set_have(Constraint c, Tokens have) { lines_[line_of(c)].have = have; }
+    void set_have(Constraint c, Tokens have) {
+        lines_[line_of(c)].have = have;
+        note_exceeded(line_of(c));
+    }
     void add(const Tenant& tenant, const Layout& layout);
     void remove(const Tenant& tenant, const Layout& layout);
 
@@ -112,10 +128,12 @@ class Ledger {
     struct Line {
         Tokens need = 0;
         Tokens have = 0;
+        std::vector<std::uint32_t> tenants{};  // of put(), with a part behind it
     };
 
     void count_vnic(PlacedTenant& placed, std::uint32_t vnic, std::uint32_t host, bool in);
     void count(PlacedTenant& placed, Constraint c, const Side& side, bool in);
+    void note_exceeded(std::size_t line);
 
     [[nodiscard]] std::size_t line_of(Constraint c) const {
         return first_[static_cast<std::size_t>(c.kind)] + c.index;
@@ -125,6 +143,8 @@ class Ledger {
     LinkNeed link_need_;
     std::size_t first_[5] = {};  // by kind
     std::vector<Line> lines_;
+    std::set<std::size_t> exceeded_;  // links whose need exceeds their capacity
+    std::uint32_t tenants_ = 0;       // that put() added
 };
 
 }  // namespace weir::placement

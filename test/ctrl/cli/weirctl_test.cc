@@ -375,6 +375,11 @@ TEST_CASE("plan and apply --dry-run end with 3 when promises cannot be kept") {
     CHECK(fake.last_request()["command"] == "running");
     CHECK(run("--socket /nowhere.sock apply --dry-run " + file).status == 1);
     CHECK(run("plan " + file_with("{\"interval\": 3}")).status == 2);
+    CHECK(fake.ctl("plan").output.find("the controller accepts this file\n") != std::string::npos);
+    CHECK(fake.last_request() == json::parse(R"({"schema": 1, "command": "specification", "args": {}})"));
+    CHECK(fake.ctl("plan --revision 3").status == 0);
+    CHECK(fake.last_request()["args"] == json{{"revision", 3}});
+    CHECK(fake.ctl("plan --revision 3 " + file).status == 2);
     std::remove(file.c_str());
 }
 

@@ -36,6 +36,7 @@ struct AdmissionWorld {
 
 TEST_CASE("a vNIC is refused where its guarantee does not fit", "[admission]") {
     AdmissionWorld world;
+    world.place("b2", 1);
     CHECK(world.why_not("b1", 0) ==
           "its guarantee does not fit: the uplink of host h1 would need 11Gbit of 10Gbit");
     CHECK(world.why_not("b1", 1).empty());
@@ -55,20 +56,34 @@ TEST_CASE("a guarantee fits beside the tenant's other vNICs, or after another vN
     world.place("b2", 1);  // nor does B
     world.remove("b2");
     CHECK(world.why_not("b2", 0).find("host h1") != std::string::npos);
-    world.remove("b1");
     world.remove("c1");
     world.remove("c2");
-    CHECK(world.why_not("b1", 0).find("host h1") != std::string::npos);
+    CHECK(world.why_not("b2", 0).find("host h1") != std::string::npos);
     CHECK(world.why_not("c1", 0).empty());
+}
+
+TEST_CASE("a vNIC is admitted where its tenant's others may still come, and they are refused elsewhere",
+          "[admission]") {
+    AdmissionWorld world;
+    CHECK(world.why_not("b1", 0).empty());  // with both on h1, B needs nothing of its uplink
+    world.place("b1", 0);
+    CHECK(world.why_not("b2", 1) ==
+          "its guarantee does not fit: the uplink of host h1 would need 11Gbit of 10Gbit");
+    CHECK(world.why_not("b2", 0).empty());
+    CHECK(world.why_not("c1", 1).empty());
+    world.remove("b1");
+    CHECK(world.why_not("b2", 1).empty());
 }
 
 TEST_CASE("the uplinks of racks count too", "[admission]") {
     AdmissionWorld world;  // the rack carries A's 6 Gbit; B's 5 and C's 2 would make 13 of 12
     world.place("b1", 1);
-    CHECK(world.why_not("c1", 1) ==
+    world.place("b2", 2);
+    world.place("c1", 2);
+    CHECK(world.why_not("c2", 1) ==
           "its guarantee does not fit: the uplink of rack r would need 13Gbit of 12Gbit");
     world.place("b2", 0);  // now B needs nothing of the rack's uplink
-    CHECK(world.why_not("c1", 1).empty());
+    CHECK(world.why_not("c2", 1).empty());
 }
 
 TEST_CASE("measured use decides after a day", "[admission]") {
@@ -77,6 +92,8 @@ TEST_CASE("measured use decides after a day", "[admission]") {
     use.add(1, billing::MeasuredUse::kSecondsEnough);
     const billing::UseTable busy({{"b1", use}});
     Admission admission(world.config, &busy);
+    admission.place(*world.cluster.find_vnic("b2"), 1);
+    world.place("b2", 1);
     CHECK(admission.why_not(*world.cluster.find_vnic("b1"), 0).find("the uplink of host h1") !=
           std::string::npos);
     CHECK(world.why_not("b1", 0).empty());
@@ -84,8 +101,10 @@ TEST_CASE("measured use decides after a day", "[admission]") {
 
 TEST_CASE("with over-commitment overcommit_failure_max decides", "[admission]") {
     AdmissionWorld seldom(R"("overcommit": true, )");
+    seldom.place("b2", 1);
     CHECK(seldom.why_not("b1", 0).empty());
     AdmissionWorld often(
         R"("overcommit": true, "overcommit_utilization": "100%", "overcommit_failure_max": "10%", )");
+    often.place("b2", 1);
     CHECK(often.why_not("b1", 0).find("the uplink of host h1") != std::string::npos);
 }
