@@ -163,7 +163,8 @@ std::set<std::string_view> changed_names(const List& before, const List& now) {
 json cluster_part(std::string_view text) {
     json stated = read_json_text(text, kClusterBounds).value;
     if (stated.is_object())
-        for (const char* key : {"$schema", "listen", "secret_key_file", "control_socket", "store"})
+        for (const char* key :
+             {"$schema", "listen", "secret_key_file", "control_socket", "control_read_socket", "store"})
             stated.erase(key);
     return stated;
 }
@@ -261,6 +262,8 @@ Faults faults_of_live_change(const ClusterConfig& running, const ClusterConfig& 
                   '"' + running.secret_key_file + '"');
     check_process("control_socket", running.control_socket == now.control_socket,
                   '"' + running.control_socket + '"');
+    check_process("control_read_socket", running.control_read_socket == now.control_read_socket,
+                  '"' + running.control_read_socket + '"');
     check_process("store", running.store == now.store, '"' + running.store + '"');
     return faults;
 }
@@ -269,6 +272,7 @@ ClusterConfig with_process_of(const ClusterConfig& process, ClusterConfig cluste
     cluster.listen = process.listen;
     cluster.secret_key_file = process.secret_key_file;
     cluster.control_socket = process.control_socket;
+    cluster.control_read_socket = process.control_read_socket;
     cluster.store = process.store;
     return cluster;
 }

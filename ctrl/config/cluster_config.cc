@@ -70,6 +70,10 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_listen(reader, config.listen);
     read_file_path(reader, "secret_key_file", config.secret_key_file);
     read_socket_path(reader, "control_socket", config.control_socket);
+    if (read_socket_path(reader, "control_read_socket", config.control_read_socket) &&
+        config.control_read_socket == config.control_socket)
+        reader.fault("control_read_socket", "another path than control_socket",
+                     "one socket cannot be for reading alone and for changes");
     read_file_path(reader, "store", config.store);
     read_part(reader, "headroom", config.headroom, {0, 500'000});
     read_part(reader, "resolve_change", config.resolve_change, {10'000, 1'000'000});

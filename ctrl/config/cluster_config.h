@@ -98,6 +98,7 @@ struct ClusterConfig {
     std::vector<std::string> listen{"ipc:///run/weir/ctrl.ipc"};
     std::string secret_key_file{};  ///< CURVE secret key, 40 characters of Z85; needed by tcp
     std::string control_socket = "/run/weir/ctrl.sock";
+    std::string control_read_socket{};  ///< for commands that change nothing; empty = none
     std::string store = "/var/lib/weir/ctrl.db";
     double headroom = 0.03;        ///< 0..0.5: part of every link that is left to new flows
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once

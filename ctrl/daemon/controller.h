@@ -75,6 +75,7 @@ using StepTime = std::function<Nanos(Nanos span)>;
 struct CommandOrigin {
     std::string peer{};        ///< for the audit trail: "uid 0, process 1234"; empty = not known
     std::uint64_t ticket = 0;  ///< a reply may come later under this number; 0 = it is needed at once
+    bool may_change = true;    ///< false: it came by `control_read_socket`
 };
 
 class Controller {

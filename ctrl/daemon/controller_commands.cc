@@ -133,15 +133,22 @@ json Controller::Commands::run(const json& request) {
     struct Entry {
         const char* name;
         json (Commands::*run)(ObjectReader& args);
+        bool only_reads = false;  ///< changes no state of the controller, no file of its machine, no time
     };
-    constexpr std::array kAll{
-        Entry{"apply", &Commands::apply},           Entry{"audit", &Commands::audit},
-        Entry{"backup", &Commands::backup},         Entry{"bill", &Commands::bill},
-        Entry{"clock.step", &Commands::clock_step}, Entry{"history", &Commands::history},
-        Entry{"observed", &Commands::observed},     Entry{"pool.reset", &Commands::pool_reset},
-        Entry{"pool.set", &Commands::pool_set},     Entry{"pool.show", &Commands::pool_show},
-        Entry{"running", &Commands::running},       Entry{"specification", &Commands::specification},
-        Entry{"status", &Commands::status},         Entry{"why", &Commands::why}};
+    constexpr std::array kAll{Entry{"apply", &Commands::apply},
+                              Entry{"audit", &Commands::audit, true},
+                              Entry{"backup", &Commands::backup},
+                              Entry{"bill", &Commands::bill, true},
+                              Entry{"clock.step", &Commands::clock_step},
+                              Entry{"history", &Commands::history, true},
+                              Entry{"observed", &Commands::observed, true},
+                              Entry{"pool.reset", &Commands::pool_reset},
+                              Entry{"pool.set", &Commands::pool_set},
+                              Entry{"pool.show", &Commands::pool_show, true},
+                              Entry{"running", &Commands::running, true},
+                              Entry{"specification", &Commands::specification, true},
+                              Entry{"status", &Commands::status, true},
+                              Entry{"why", &Commands::why, true}};
     ObjectReader reader(request, "", faults_);
     std::uint64_t schema = 0;
     std::string name;
@@ -153,10 +160,21 @@ json Controller::Commands::run(const json& request) {
     std::string names;
     for (const Entry& command : kAll) {
         if (name == command.name)
-            return (this->*command.run)(args);
+            return command.only_reads || origin_.may_change ? (this->*command.run)(args)
+                                                            : refuse_change(name);
         names += (names.empty() ? "" : ", ") + std::string(command.name);
     }
     reader.fault("command", names, "the controller has no such command; a switch may have it (--socket)");
+    return {};
+}
+
+json Controller::Commands::refuse_change(const std::string& name) {
+    const std::string& socket = controller_.world_->config.control_socket;
+    controller_.audit("refused", "command " + name + " at control_read_socket, of " +
+                                     (origin_.peer.empty() ? "an unknown process" : origin_.peer));
+    faults_.push_back({"command", name, "commands that change nothing, at control_read_socket",
+                       "the permission to change is missing: use --socket " + socket +
+                           ", which root and members of its file's group may open"});
     return {};
 }
 
@@ -260,7 +278,9 @@ json Controller::Commands::later_in_steps(std::shared_ptr<Steps> steps) {
 }
 
 bool Controller::Commands::add_job(SideWork::Job job) {
-    if (controller_.side_work_.add(origin_.ticket, std::move(job)))
+    // Readers leave places for operators' changes.
+    const std::size_t most = origin_.may_change ? SideWork::kJobsMax : SideWork::kJobsMax / 2;
+    if (controller_.side_work_.add(origin_.ticket, std::move(job), most))
         return true;
     faults_.push_back(kTooMany);
     return false;

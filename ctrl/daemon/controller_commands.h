@@ -58,6 +58,7 @@ class Controller::Commands {
     nlohmann::json status(ObjectReader& args);
     nlohmann::json why(ObjectReader& args);
 
+    nlohmann::json refuse_change(const std::string& name);
     nlohmann::json later(std::function<nlohmann::json(const std::atomic<bool>& stop)> job);
     nlohmann::json later_in_steps(std::shared_ptr<Steps> steps);
     [[nodiscard]] bool add_job(SideWork::Job job);

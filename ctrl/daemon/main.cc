@@ -36,6 +36,8 @@ std::list<weir::RunLock> lock_sockets(const weir::ClusterConfig& config) {
         locks.emplace_back(weir::socket_claim(path, config.control_socket, key));
     };
     lock(config.control_socket, "control_socket");
+    if (!config.control_read_socket.empty())
+        lock(config.control_read_socket, "control_read_socket");
     for (const std::string& endpoint : config.listen)
         if (constexpr std::string_view kIpc = "ipc://"; endpoint.starts_with(kIpc))
             lock(endpoint.substr(kIpc.size()), "listen");

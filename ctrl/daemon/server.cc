@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ constexpr int kReceivedMax = 8;  // messages of one connection that wait here; t
 constexpr int kUnsentMax = 16;   // messages to one switch
 constexpr int kRoundsMax = 4'096;
 constexpr int kCommandsPerTurn = 16;
+constexpr std::int64_t kReadRequestBytesMax = 64 << 10;  // none of them has a cluster file
 constexpr int kKeysPerTurn = 256;
 constexpr int kEventsPerLook = 4'096;
 constexpr std::chrono::milliseconds kLookGap{500};
@@ -65,6 +67,15 @@ void make_folder_of(const std::string& path, const char* what) {
                         " is missing or not writable; make it: mkdir -p " + folder.string());
 }
 
+/// The folder of a socket for reading decides which users may open it: its group, by its set-group-id bit,
+/// and no other user, also where the process's umask would let them.
+void allow_group(const std::string& path) {
+    constexpr mode_t kOwnerAndGroup = 0660;
+    if (::chmod(path.c_str(), kOwnerAndGroup) != 0)
+        throw HostError("control_read_socket: the permission of " + path + " cannot be set (" +
+                        std::strerror(errno) + ")");
+}
+
 /// "*" is every address of both families, [::] too; an interface's name its IPv4 address, or else its IPv6
 /// one.
 void bind_of_kind(zmq::socket_t& socket, const std::string& endpoint) {
@@ -87,13 +98,16 @@ void bind_of_kind(zmq::socket_t& socket, const std::string& endpoint) {
 Server::Server(const ClusterConfig& config, const std::string& secret_key)
     : connections_(plain_peers_max(config.hosts.size())),
       zap_(context_, zmq::socket_type::router),
-      commands_(context_, zmq::socket_type::router) {
+      commands_{zmq::socket_t(context_, zmq::socket_type::router),
+                zmq::socket_t(context_, zmq::socket_type::router)} {
     set_hosts(config.hosts);
     zap_.set(zmq::sockopt::linger, 0);
     zap_.bind(kZapAddress);  // before the first connection
     for (const std::string& endpoint : config.listen)
         bind_switches(endpoint, secret_key);
-    bind_commands(config.control_socket);
+    bind_commands(kForChanges, config.control_socket);
+    if (!config.control_read_socket.empty())
+        bind_commands(kForReading, config.control_read_socket);
 }
 
 Server::~Server() {
@@ -101,7 +115,8 @@ Server::~Server() {
         router.close();
     for (zmq::socket_t& events : events_)
         events.close();
-    commands_.close();
+    for (zmq::socket_t& commands : commands_)
+        commands.close();
     zap_.close();
     for (const File& file : files_)
         unlink(file.path.c_str());
@@ -126,7 +141,7 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
     } else {
         const std::string file = endpoint.substr(std::strlen("ipc://"));
         make_folder_of(file, "listen");
-        files_.push_back({file, routers_.size() - 1});
+        files_.push_back({.path = file, .index = routers_.size() - 1});
     }
     try {
         const std::string events = "inproc://connections-" + std::to_string(routers_.size());
@@ -141,18 +156,22 @@ void Server::bind_switches(const std::string& endpoint, const std::string& secre
     }
 }
 
-void Server::bind_commands(const std::string& path) {
-    make_folder_of(path, "control_socket");
-    commands_.set(zmq::sockopt::linger, 0);
-    commands_.set(zmq::sockopt::maxmsgsize, kRequestBytesMax);
-    commands_.set(zmq::sockopt::sndhwm, kCommandsPerTurn);
-    commands_.set(zmq::sockopt::rcvhwm, kCommandsPerTurn);
+void Server::bind_commands(std::size_t index, const std::string& path) {
+    const char* const key = index == kForChanges ? "control_socket" : "control_read_socket";
+    zmq::socket_t& commands = commands_[index];
+    make_folder_of(path, key);
+    commands.set(zmq::sockopt::linger, 0);
+    commands.set(zmq::sockopt::maxmsgsize, index == kForChanges ? kRequestBytesMax : kReadRequestBytesMax);
+    commands.set(zmq::sockopt::sndhwm, kCommandsPerTurn);
+    commands.set(zmq::sockopt::rcvhwm, kCommandsPerTurn);
     try {
-        commands_.bind("ipc://" + path);
+        commands.bind("ipc://" + path);
     } catch (const zmq::error_t& fault) {
-        throw HostError("control_socket: cannot listen on " + path + " (" + fault.what() + ")");
+        throw HostError(std::string(key) + ": cannot listen on " + path + " (" + fault.what() + ")");
     }
-    files_.push_back({path, File::kCommands});
+    if (index == kForReading)
+        allow_group(path);
+    files_.push_back({.path = path, .index = index, .is_of_commands = true});
 }
 
 /// All frames of one message; empty when none has come.
@@ -259,17 +278,19 @@ bool Server::revoke(zmq::message_t& part) {
 }
 
 /// @return whether there was one
-bool Server::receive_command(const Handlers& handlers) {
-    auto parts = receive(commands_);
+bool Server::receive_command(std::size_t index, const Handlers& handlers) {
+    auto parts = receive(commands_[index]);
     if (parts.size() < 2)
         return !parts.empty();
-    command_origin_ = {local_peer(parts.back()), command_origin_.ticket + 1};
+    command_origin_ = {.peer = local_peer(parts.back()),
+                       .ticket = command_origin_.ticket + 1,
+                       .may_change = index == kForChanges};
     const std::string text = handlers.on_command(parts.back().to_string_view());
     parts.pop_back();
     if (text.empty())
-        unanswered_.emplace(command_origin_.ticket, std::move(parts));
+        unanswered_.emplace(command_origin_.ticket, Unanswered{index, std::move(parts)});
     else
-        send_reply(parts, text);
+        send_reply(index, parts, text);
     return true;
 }
 
@@ -312,10 +333,11 @@ void Server::watch_connections() {
         }
 }
 
-void Server::send_reply(std::vector<zmq::message_t>& envelope, const std::string& text) {
+void Server::send_reply(std::size_t index, std::vector<zmq::message_t>& envelope, const std::string& text) {
+    zmq::socket_t& commands = commands_[index];
     for (zmq::message_t& part : envelope)
-        commands_.send(part, zmq::send_flags::sndmore | zmq::send_flags::dontwait);
-    commands_.send(zmq::buffer(text), zmq::send_flags::dontwait);
+        commands.send(part, zmq::send_flags::sndmore | zmq::send_flags::dontwait);
+    commands.send(zmq::buffer(text), zmq::send_flags::dontwait);
 }
 
 void Server::reply(const SideWork::Reply& reply) {
@@ -323,7 +345,7 @@ void Server::reply(const SideWork::Reply& reply) {
     if (found.empty())
         return;
     try {
-        send_reply(found.mapped(), reply.text);
+        send_reply(found.mapped().index, found.mapped().envelope, reply.text);
     } catch (const zmq::error_t& fault) {
         note(fault);
     }
@@ -336,7 +358,8 @@ void Server::wait(std::chrono::milliseconds wait_max) {
         end_connection(descriptor);
     std::vector<zmq::pollitem_t> items;
     items.push_back({zap_.handle(), 0, ZMQ_POLLIN, 0});
-    items.push_back({commands_.handle(), 0, ZMQ_POLLIN, 0});
+    for (zmq::socket_t& commands : commands_)
+        items.push_back({commands.handle(), 0, ZMQ_POLLIN, 0});
     for (zmq::socket_t& router : routers_)
         items.push_back({router.handle(), 0, ZMQ_POLLIN, 0});
     try {
@@ -351,7 +374,9 @@ void Server::take(const Handlers& handlers) {
         authenticate(handlers);
         bool is_any = true;
         for (int round = 0; is_any && round < kRoundsMax; ++round) {
-            is_any = round < kCommandsPerTurn && receive_command(handlers);
+            is_any = false;
+            for (std::size_t i = 0; i < commands_.size() && round < kCommandsPerTurn; ++i)
+                is_any = receive_command(i, handlers) || is_any;
             for (std::size_t i = 0; i < routers_.size(); ++i) {
                 is_any = receive_message(next_router_, handlers) || is_any;
                 next_router_ = (next_router_ + 1) % routers_.size();
@@ -374,7 +399,7 @@ void Server::restore_files() {
     for (File& file : files_) {
         if (file.is_bound && access(file.path.c_str(), F_OK) == 0)
             continue;
-        zmq::socket_t& socket = file.router == File::kCommands ? commands_ : routers_[file.router];
+        zmq::socket_t& socket = file.is_of_commands ? commands_[file.index] : routers_[file.index];
         const std::string endpoint = "ipc://" + file.path;
         try {
             if (std::exchange(file.is_bound, false)) {
@@ -384,6 +409,8 @@ void Server::restore_files() {
             make_folder_of(file.path, "listen");
             socket.bind(endpoint);
             file.is_bound = true;
+            if (file.is_of_commands && file.index == kForReading)
+                allow_group(file.path);
             spdlog::warn("{} had vanished and was made again", file.path);
         } catch (const HostError&) {  // the next look tries again
         } catch (const zmq::error_t& fault) {

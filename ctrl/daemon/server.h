@@ -48,8 +48,8 @@ class Server {
         std::function<bool()> is_time_left{};
     };
 
-    /// Binds all addresses of `listen`, and the control socket. ZeroMQ takes the file of an ipc address away
-    /// from a process that listens there, so the caller holds a RunLock of each (main.cc).
+    /// Binds all addresses of `listen`, and the sockets for commands. ZeroMQ takes the file of an ipc address
+    /// away from a process that listens there, so the caller holds a RunLock of each (main.cc).
     /// @param config accepted by parse_cluster(); not kept
     /// @param secret_key Z85; empty when all are ipc
     /// @throws HostError with the address and the fault, or the folder to make
@@ -87,10 +87,10 @@ class Server {
 
   private:
     void bind_switches(const std::string& endpoint, const std::string& secret_key);
-    void bind_commands(const std::string& path);
+    void bind_commands(std::size_t index, const std::string& path);
     void authenticate(const Handlers& handlers);
-    bool receive_command(const Handlers& handlers);
-    void send_reply(std::vector<zmq::message_t>& envelope, const std::string& text);
+    bool receive_command(std::size_t index, const Handlers& handlers);
+    void send_reply(std::size_t index, std::vector<zmq::message_t>& envelope, const std::string& text);
     bool receive_message(std::size_t index, const Handlers& handlers);
     std::vector<zmq::message_t> receive(zmq::socket_t& socket);
     void note(const zmq::error_t& fault);
@@ -108,12 +108,15 @@ class Server {
     std::vector<zmq::socket_t> events_;                      // of each router
     Connections connections_;
     zmq::socket_t zap_;
-    zmq::socket_t commands_;
-    /// An ipc socket's file, and the router that listens there.
+    static constexpr std::size_t kForChanges = 0;
+    static constexpr std::size_t kForReading = 1;
+    std::array<zmq::socket_t, 2>
+        commands_;  // control_socket; control_read_socket, which may be bound nowhere
+    /// An ipc socket's file, and the router or the socket for commands that listens there.
     struct File {
-        static constexpr std::size_t kCommands = SIZE_MAX;
         std::string path;
-        std::size_t router;
+        std::size_t index;
+        bool is_of_commands = false;
         bool is_bound = true;
     };
     std::vector<File> files_;
@@ -121,7 +124,11 @@ class Server {
     std::size_t next_router_ = 0;  // where the next round begins
     ConnectionCounters counters_;
     CommandOrigin command_origin_;
-    std::map<std::uint64_t, std::vector<zmq::message_t>> unanswered_;  // envelopes, by ticket
+    struct Unanswered {
+        std::size_t index;  // of commands_
+        std::vector<zmq::message_t> envelope;
+    };
+    std::map<std::uint64_t, Unanswered> unanswered_;  // by ticket
 };
 
 }  // namespace weir

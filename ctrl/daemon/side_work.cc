@@ -16,9 +16,9 @@ SideWork::~SideWork() {
     thread_.join();
 }
 
-bool SideWork::add(std::uint64_t ticket, Job job) {
+bool SideWork::add(std::uint64_t ticket, Job job, std::size_t most) {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= kJobsMax)
+    if (jobs_.size() >= most)
         return false;
     jobs_.emplace_back(ticket, std::move(job));
     if (!thread_.joinable())

@@ -39,8 +39,8 @@ class SideWork {
     SideWork(const SideWork&) = delete;
     SideWork& operator=(const SideWork&) = delete;
 
-    /// @return false: too many wait
-    [[nodiscard]] bool add(std::uint64_t ticket, Job job);
+    /// @param most others that may wait already. @return false: more wait
+    [[nodiscard]] bool add(std::uint64_t ticket, Job job, std::size_t most = kJobsMax);
     [[nodiscard]] std::vector<Reply> take_replies();
     /// Destroys a large object, on the other thread.
     void discard(std::shared_ptr<void> object);

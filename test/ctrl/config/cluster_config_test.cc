@@ -27,6 +27,13 @@ Faults bad(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("the socket for reading is another one than that for changes") {
+    CHECK(good("{}").control_read_socket.empty());
+    CHECK(good(R"({"control_read_socket": "/run/weir-read/ctrl.sock"})").control_read_socket ==
+          "/run/weir-read/ctrl.sock");
+    CHECK(bad(R"({"control_read_socket": "/run/weir/ctrl.sock"})")[0].path == "control_read_socket");
+}
+
 TEST_CASE("prices count only as a whole, and none is negative") {
     const auto fault_at = [](const std::string& prices) {
         auto outcome = parse_cluster(R"({"prices": )" + prices + "}");

@@ -1,6 +1,9 @@
 // server_test.cc - the sockets of weir-ctrl: ipc and tcp; right, wrong and no key; commands; turns of intake.
 #include "ctrl/daemon/server.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -165,6 +168,72 @@ TEST_CASE("a command that takes long is answered later, and others meanwhile") {
     cell.server->reply({ticket, "later"});
     CHECK(receive(slow) == "later");
     cell.server->reply({ticket, "twice"});  // no peer waits for it
+}
+
+TEST_CASE(
+    "the socket for reading refuses commands that change, names the permission, and audits the attempt") {
+    Cell cell(false);
+    cell.server.reset();
+    cell.config.control_read_socket = cell.folder.file("read.sock");
+    cell.controller = std::make_unique<Controller>(cell.config, cell.solver, cell.store, 1'000);
+    cell.server = std::make_unique<Server>(cell.config, "");
+    struct stat file {};
+    REQUIRE(stat(cell.config.control_read_socket.c_str(), &file) == 0);
+    CHECK((file.st_mode & 0777) == 0660);  // the folder's group and no other user, under any umask
+    zmq::context_t context;
+    const auto ask = [&](const std::string& path, const std::string& command) {
+        zmq::socket_t asking(context, zmq::socket_type::req);
+        asking.set(zmq::sockopt::linger, 0);
+        asking.connect("ipc://" + path);
+        asking.send(zmq::buffer(R"({"schema": 1, "command": ")" + command + "\"}"), zmq::send_flags::none);
+        zmq::message_t reply;
+        REQUIRE(testing::until([&] { return asking.recv(reply, zmq::recv_flags::dontwait).has_value(); },
+                               [&] {
+                                   cell.server->serve(5ms, {[](const Peer&, auto, auto) {},
+                                                            [&](std::string_view request) {
+                                                                return cell.controller->on_command(
+                                                                    request, {}, 0, {},
+                                                                    cell.server->command_origin());
+                                                            }});
+                                   for (const SideWork::Reply& later : cell.controller->take_replies(0))
+                                       cell.server->reply(later);
+                               }));
+        return nlohmann::json::parse(reply.to_string());
+    };
+    for (const char* command : {"status", "history", "running", "bill", "pool.show", "observed"})
+        CHECK(ask(cell.config.control_read_socket, command)["ok"] == true);
+    for (const char* command : {"apply", "backup", "clock.step", "pool.reset", "pool.set"}) {
+        const auto fault = ask(cell.config.control_read_socket, command)["faults"][0];
+        CHECK(fault["path"] == "command");
+        CHECK(fault["found"] == command);
+        CHECK(fault["message"].get<std::string>().find("--socket " + cell.config.control_socket) !=
+              std::string::npos);
+        CHECK(ask(cell.config.control_socket, command)["faults"][0]["path"] != "command");
+    }
+    cell.controller->tick(0, 1'001);
+    const std::string text = cell.store.audit_tail(1)[0].text;
+    CHECK(text == "command pool.set at control_read_socket, of uid " + std::to_string(getuid()) +
+                      ", process " + std::to_string(getpid()));
+}
+
+TEST_CASE("readers leave places for an operator's long commands") {
+    const test::TempFolder folder;
+    const auto config = std::get<ClusterConfig>(parse_cluster(R"({"name": "test"})"));
+    test::MaxMinSolver solver;
+    Store store(folder.file("ctrl.db"));
+    Controller controller(config, solver, store, 1'000);
+    std::uint64_t ticket = 0;
+    const auto refused = [&](bool may_change) {
+        return !controller
+                    .on_command(R"({"schema": 1, "command": "bill"})", {}, 0, {},
+                                {.ticket = ++ticket, .may_change = may_change})
+                    .empty();
+    };
+    bool is_reader_refused = false;
+    for (int i = 0; i < 10'000 && !is_reader_refused; ++i)  // one of them may have begun
+        is_reader_refused = refused(false);
+    CHECK(is_reader_refused);
+    CHECK_FALSE(refused(true));
 }
 
 TEST_CASE("a key is made once, read again, and never overwritten") {
