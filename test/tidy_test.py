@@ -91,7 +91,7 @@ MAY_INCLUDE = {
                                    "ctrl/cli/failure.h"},
     "ctrl/calibrate": PURE | {"common/config", "ctrl/calibrate/fit", "ctrl/calibrate/load", "ctrl/cli"},
     "bench/sim": SIM | {"bench/sim/fleet", "bench/sim/pools", "bench/sim/services", "ctrl/estimate", "vswitch/config/config_fields.h"},
-    "bench/sim/services": SIM | {"bench/sim", "common/wire", "ctrl/config", "ctrl/daemon"},
+    "bench/sim/services": SIM | {"bench/sim", "common/wire", "ctrl/config", "ctrl/daemon", "ctrl/placement"},
     "bench/sim/pools": SIM | {"bench/sim", "bench/sim/services", "ctrl/config", "ctrl/estimate", "ctrl/pools"},
     "bench/sim/fleet": SIM | {"bench/sim", "ctrl/billing", "ctrl/placement"},
 }

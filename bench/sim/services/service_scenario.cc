@@ -2,8 +2,10 @@
 #include "bench/sim/services/service_scenario.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "bench/sim/services/service_fields.h"
+#include "bench/sim/services/service_specification.h"
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
@@ -30,21 +32,32 @@ void read_host(ObjectReader& reader, ServiceScenario& scenario) {
     reader.read_quantity("encryption", Quantity::kTokenRate, host.encryption, kTokenRange);
 }
 
-void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::string& costs, Faults& faults) {
-    ServiceSpec& service = scenario.services.emplace_back();
-    if (require(reader, "name", "a name"))
-        reader.read_text("name", service.name);
+/// Place and capacity of a service that no specification has.
+void read_own(ObjectReader& reader, const ServiceScenario& scenario, ServiceSpec& service) {
     if (reader.take("host") != nullptr)
         service.host = read_reference(reader, "host", scenario.hosts);
-    reader.read_integer("servers", service.servers, {1, 10'000});
-    read_curve(reader, "read", service.read);
-    read_curve(reader, "write", service.write);
     for (const auto& [key, out] :
          {std::pair{"capacity_min", &service.capacity_min}, std::pair{"capacity_max", &service.capacity_max}})
         if (require(reader, key, "tokens per second, such as \"5ktokens\""))
             reader.read_quantity(key, Quantity::kTokenRate, *out, kTokenRange);
     if (service.capacity_max < service.capacity_min)
         reader.fault("capacity_max", "at least capacity_min", "the window is empty");
+}
+
+void read_service(ObjectReader& reader, ServiceScenario& scenario, const std::string& costs, Faults& faults) {
+    ServiceSpec& service = scenario.services.emplace_back();
+    if (require(reader, "name", "a name"))
+        reader.read_text("name", service.name);
+    if (scenario.specification) {
+        for (const char* key : {"host", "capacity_min", "capacity_max"})
+            if (reader.take(key) != nullptr)
+                reader.fault(key, "nothing beside \"specification\"", "its appliance of this name has it");
+    } else {
+        read_own(reader, scenario, service);
+    }
+    reader.read_integer("servers", service.servers, {1, 10'000});
+    read_curve(reader, "read", service.read);
+    read_curve(reader, "write", service.write);
     read_costs(reader, costs, service, faults);
 }
 
@@ -130,9 +143,11 @@ Nanos ServiceCurve::time_of(std::uint32_t bytes) const {
 
 namespace {
 
-ServiceScenario read_scenario(const json& root, const std::string& costs, Faults& faults) {
+ServiceScenario read_scenario(const json& root, const std::string& costs, const std::string& folder,
+                              Faults& faults) {
     ServiceScenario scenario;
     ObjectReader reader(root, "", faults);
+    scenario.specification = read_specification(reader, folder, faults);
     std::string schema;  // for editors
     reader.read_text("$schema", schema);
     reader.read_text("title", scenario.title);
@@ -148,6 +163,8 @@ ServiceScenario read_scenario(const json& root, const std::string& costs, Faults
     read_objects(reader, "services", kEntriesMost, faults, [&](ObjectReader& entry, const std::string&) {
         read_service(entry, scenario, costs, faults);
     });
+    if (scenario.specification)
+        take_specification(scenario, faults);
     read_objects(reader, "tenants", kEntriesMost, faults,
                  [&](ObjectReader& entry, const std::string&) { read_tenant(entry, scenario, faults); });
     read_objects(reader, "loads", kEntriesMost, faults,
@@ -158,15 +175,17 @@ ServiceScenario read_scenario(const json& root, const std::string& costs, Faults
 
 }  // namespace
 
-std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text,
-                                                             const std::string& costs) {
+std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text, const std::string& costs,
+                                                             const std::string& folder) {
     return parse_document<ServiceScenario>(
-        text, [&](const json& root, Faults& faults) { return read_scenario(root, costs, faults); });
+        text, [&](const json& root, Faults& faults) { return read_scenario(root, costs, folder, faults); });
 }
 
 std::variant<ServiceScenario, Faults> load_service_scenario(const std::string& file,
                                                             const std::string& costs) {
-    return load_document(file, [&](const std::string& text) { return parse_service_scenario(text, costs); });
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    return load_document(
+        file, [&](const std::string& text) { return parse_service_scenario(text, costs, folder); });
 }
 
 }  // namespace weir::sim

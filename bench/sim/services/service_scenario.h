@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "cost_functions/cost_table.h"
+#include "ctrl/config/cluster_config.h"
 
 namespace weir::sim {
 
@@ -67,8 +68,9 @@ struct ServiceTenant {
     };
     std::string name;
     std::uint32_t vms = 1;
+    std::vector<std::string> vnics;     ///< names by VM; empty: NAME.1, NAME.2 ...
     std::vector<std::uint32_t> hosts;   ///< by VM; empty: each on one of its own, whose link is never short
-    std::uint64_t reservation_bps = 0;  ///< of each VM, each way
+    std::uint64_t reservation_bps = 0;  ///< of each VM, each way, without a specification
     std::uint64_t encryption = 0;       ///< reserved, tokens/s
     std::vector<Part> parts;
 };
@@ -99,6 +101,8 @@ struct ServiceScenario {
     std::vector<ServiceSpec> services;
     std::vector<ServiceTenant> tenants;
     std::vector<ServiceLoad> loads;
+    /// A controller's, with a host for each vNIC; then the lists above are from it.
+    std::optional<ClusterConfig> specification{};
 
     /// Whether the controller and enforcers do anything.
     [[nodiscard]] bool controlled() const {
@@ -112,8 +116,10 @@ bool find_isolation(std::string_view name, ServiceIsolation& out);
 
 /// Parses JSON with comments; all faults, in the order of the text.
 /// @param costs folder of the cost tables that services name
+/// @param folder where a relative name of a specification starts
 [[nodiscard]] std::variant<ServiceScenario, Faults> parse_service_scenario(std::string_view text,
-                                                                           const std::string& costs);
+                                                                           const std::string& costs,
+                                                                           const std::string& folder = "");
 [[nodiscard]] std::variant<ServiceScenario, Faults> load_service_scenario(const std::string& file,
                                                                           const std::string& costs);
 

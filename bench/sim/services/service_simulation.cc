@@ -52,13 +52,14 @@ ServiceSimulation::ServiceSimulation(const ServiceScenario& scenario)
 }
 
 /// The reservations, divided among the tenant's VMs.
-ServiceClient::Rates ServiceSimulation::silent_rates(const ServiceLoad& load) const {
+ServiceClient::Rates ServiceSimulation::silent_rates(const ServiceLoad& load, std::uint32_t vm) const {
     ServiceClient::Rates rates = kAll;
     const ServiceTenant& tenant = scenario_.tenants[load.tenant];
     if (!scenario_.controlled())
         return rates;
     if (load.service == kNone) {
-        rates[wire::kThere] = std::max<std::uint64_t>(1, tenant.reservation_bps / kBitsPerByte / tenant.vms);
+        const std::uint64_t reservation = config_.tenants[load.tenant].vnics[vm].reservation_bps;
+        rates[wire::kThere] = std::max<std::uint64_t>(1, reservation / kBitsPerByte / tenant.vms);
         return rates;
     }
     std::uint64_t reservation = 0;
@@ -88,7 +89,7 @@ ServiceSimulation::Flow::Flow(ServiceSimulation& site, const ServiceLoad& load, 
                                              : site.scenario_.services[load.service].name)},
       client(site.make_client(load, vm)),
       tenant(load.tenant),
-      silent(site.silent_rates(load)) {
+      silent(site.silent_rates(load, vm)) {
     client.set_rates(silent);
 }
 

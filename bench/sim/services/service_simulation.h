@@ -57,7 +57,7 @@ class ServiceSimulation final : public Handler {
         std::uint64_t counted = 0;    ///< tokens served until the end of the last interval
     };
 
-    [[nodiscard]] ServiceClient::Rates silent_rates(const ServiceLoad& load) const;
+    [[nodiscard]] ServiceClient::Rates silent_rates(const ServiceLoad& load, std::uint32_t vm) const;
     [[nodiscard]] ServiceClient make_client(const ServiceLoad& load, std::uint32_t vm);
     /// An interval has ended.
     void control();

@@ -1,5 +1,8 @@
 // service_simulation_cluster.cc - specification that weir-ctrl would have of a service scenario: hosts,
 // appliances and tenants by their names.
+#include <algorithm>
+#include <utility>
+
 #include "bench/sim/services/service_simulation.h"
 
 namespace weir::sim {
@@ -19,13 +22,33 @@ ClusterApplianceConfig appliance_of(const ServiceScenario& scenario, const Servi
     return appliance;
 }
 
+/// The specification, with appliances in the order of the scenario's services, then those without load.
+ClusterConfig specified(const ServiceScenario& scenario) {
+    ClusterConfig config = *scenario.specification;
+    const std::vector<ClusterApplianceConfig> all = std::exchange(config.appliances, {});
+    for (const ServiceSpec& service : scenario.services) {
+        config.appliances.push_back(*std::ranges::find(all, service.name, &ClusterApplianceConfig::name));
+        const ClusterApplianceConfig bounds = appliance_of(scenario, service);
+        config.appliances.back().capacity_min = bounds.capacity_min;
+        config.appliances.back().capacity_max = bounds.capacity_max;
+    }
+    for (const ClusterApplianceConfig& each : all)
+        if (std::ranges::find(scenario.services, each.name, &ServiceSpec::name) == scenario.services.end())
+            config.appliances.push_back(each);
+    return config;
+}
+
 }  // namespace
 
 std::string vm_name(const ServiceTenant& tenant, std::uint32_t vm) {
+    if (!tenant.vnics.empty())
+        return tenant.vnics[vm];
     return tenant.name + "." + std::to_string(vm + 1);
 }
 
 ClusterConfig cluster_of(const ServiceScenario& scenario) {
+    if (scenario.specification)
+        return specified(scenario);
     ClusterConfig config;
     config.interval = scenario.interval;
     for (const ServiceHost& host : scenario.hosts) {

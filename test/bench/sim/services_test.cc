@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/sim/services/service_simulation.h"
+#include "ctrl/placement/cluster_plan.h"
 #include "test/bench/sim/sim_support.h"
 #include "test/support/catch.h"
 #include "test/support/faults.h"
@@ -100,6 +101,68 @@ TEST_CASE("an open loop comes at its own rate, and leaves what is too much in th
           Approx(300 * 8192).epsilon(0.2));
     CHECK(served_in_first(small(R"("size": "8KiB", "rate": "2ktokens")")) ==
           Approx(1000 * 8192).epsilon(0.01));
+}
+
+TEST_CASE("a specification runs under load: its reservations hold, and the same seed gives the same bytes") {
+    const ServiceScenario scenario = shipped("specification/services.jsonc", 1);
+    const auto bytes = [](const ServiceScenario& of) {
+        ServiceSimulation simulation(of);
+        simulation.run();
+        return simulation.result().dump();
+    };
+    ServiceSimulation simulation(scenario);
+    simulation.run();
+    CHECK(bytes(scenario) == simulation.result().dump());
+    ServiceScenario other = scenario;
+    other.seed = 2;
+    CHECK(bytes(other) != simulation.result().dump());
+    // B keeps 80 requests waiting at the disk and A 8; A's reservation is 30 Mtokens/s.
+    CHECK(simulation.rows().back().served[0] > 30e6);
+    ServiceScenario off = scenario;
+    off.isolation = ServiceIsolation::kOff;
+    ServiceSimulation without(off);
+    without.run();
+    CHECK(without.rows().back().served[0] < 15e6);
+}
+
+TEST_CASE("vNICs of a specification stand on their hosts of the file, or of the plan") {
+    const ServiceScenario scenario = shipped("specification/services.jsonc", 1);
+    const auto loaded = load_cluster(weir::test::source_path("bench/scenarios/specification/cluster.jsonc"));
+    const auto& config = std::get<ClusterConfig>(loaded);
+    const ClusterPlan made = plan_cluster(config);
+    const ClusterConfig simulated = cluster_of(scenario);
+    REQUIRE(simulated.tenants.size() == made.tenants.size());
+    for (std::size_t t = 0; t < made.tenants.size(); ++t)
+        for (std::size_t v = 0; v < made.tenants[t].vnics.size(); ++v) {
+            const TenantVnicConfig& vnic = simulated.tenants[t].vnics[v];
+            CHECK(vnic.host == made.topology.hosts[made.plan.entries[t].layout.hosts[v]].id);
+            CHECK(vnic.reservation_bps == config.tenants[t].vnics[v].reservation_bps);
+            const std::string& wanted = config.tenants[t].vnics[v].host;
+            CHECK((wanted.empty() || wanted == vnic.host));
+        }
+    CHECK(vm_name(scenario.tenants[1], 2) == "b3");
+}
+
+TEST_CASE("faults of a specification, and values that it has already, are named") {
+    const std::string folder = weir::test::source_path("bench/scenarios/specification");
+    const auto faults = [&folder](const std::string& keys) {
+        const auto read = parse_service_scenario(R"({"duration": "1s", )" + keys + "}", kCosts, folder);
+        const Faults* found = std::get_if<Faults>(&read);
+        return found == nullptr ? Faults{} : *found;
+    };
+    const auto with = [](const std::string& service) {
+        return R"("specification": "cluster.jsonc", "services": [{"read": {"8KiB": "1ms"}, "write": {"8KiB": "1ms"},
+            "costs": "key_value_store", )" +
+               service + "}]";
+    };
+    CHECK(faults(with(R"("name": "disk")")).empty());
+    CHECK(has_fault(faults(with(R"("name": "tape")")), "services[0].name", "none of this name"));
+    CHECK(has_fault(faults(with(R"("name": "disk", "capacity_min": "1ktokens")")), "services[0].capacity_min",
+                    "has it"));
+    CHECK(has_fault(faults(with(R"("name": "disk")") + R"(, "tenants": [])"), "tenants", "has it"));
+    CHECK(has_fault(faults(R"("services": [], "specification": "services.jsonc")"), "specification: duration",
+                    "unknown"));
+    CHECK_FALSE(faults(R"("services": [], "specification": "none.jsonc")").empty());
 }
 
 TEST_CASE("wrong scenarios of services are refused with their path") {
