@@ -3,6 +3,7 @@
 #include "ctrl/cli/apply.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -109,6 +110,20 @@ void edit_specification(Session& session, ApplyOptions options, const std::funct
     apply_specification(session, specification.dump(kIndent) + '\n', options);
 }
 
+std::string drained_text(const std::string& host, const json& vnics) {
+    const auto names = [&vnics](const char* pointer) {
+        const json& list = list_at(vnics, pointer);
+        std::string text;
+        for (std::size_t i = 0; i < std::min(list.size(), kLinesShown); ++i)
+            text += (i == 0 ? " (" : ", ") + text_at(list[i], "");
+        if (list.size() > kLinesShown)
+            text += ", and " + std::to_string(list.size() - kLinesShown) + " more";
+        return std::to_string(list.size()) + text + (list.empty() ? "" : ")");
+    };
+    return "host " + host + " is drained: vNICs to move " + names("/floating") +
+           ", with this host in the specification " + names("/stated") + '\n';
+}
+
 std::string changed_value_text(const json& change) {
     const std::string path = text_at(change, "/path");
     if (at(change, "/before") == "")
@@ -133,6 +148,8 @@ std::string apply_text(const json& change, const Terminal& terminal) {
                     return text_at(each, "/vnic") + " on host " + text_at(each, "/host") + ": " +
                            text_at(each, "/why");
                 });
+    for (const auto& [host, vnics] : list_at(change, "/drained").items())
+        text += drained_text(host, vnics);
     text += "concerns " + text_at(change, "/concerned") + " of " + text_at(change, "/vnics") + " vNICs\n";
     if (at(change, "/applied") == true)
         text += styled("revision " + text_at(change, "/revision") + " is in force", Style::kGood,

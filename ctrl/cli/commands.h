@@ -58,6 +58,7 @@
     COMMAND(tenant, "host add",      add_host_add,      "controller: add a host") \
     COMMAND(tenant, "host set",      add_host_set,      "controller: change a host, or its key") \
     COMMAND(tenant, "host remove",   add_host_remove,   "controller: remove a host") \
+    COMMAND(tenant, "host drain",    add_host_drain,    "controller: let no further vNICs come to a host") \
     COMMAND(tenant, "appliance set", add_appliance_set, "controller: change an appliance") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
@@ -234,6 +235,9 @@ struct GuestOptions {
 /// Values that differ, promises that become smaller, vNICs that lose their place, and the outcome.
 /// @param change reply to `apply`; "pending" of the reply to `observed` may be in it
 [[nodiscard]] std::string apply_text(const json& change, const Terminal& terminal);
+/// A line for each drained host, with the vNICs that are still there.
+/// @param vnics "floating" and "stated": names
+[[nodiscard]] std::string drained_text(const std::string& host, const json& vnics);
 /// "  PATH BEFORE -> NOW", "+ PATH NOW" or "- PATH BEFORE".
 [[nodiscard]] std::string changed_value_text(const json& change);
 [[nodiscard]] std::string history_text(const json& history, const Terminal& terminal);

@@ -185,7 +185,11 @@ std::string hosts_text(const json& status, const Terminal& terminal) {
                        std::isfinite(ago_ms) ? human_duration(ago_ms * 1e6) + " ago" : "-",
                        text_at(host, "/version")});
     }
-    return table.render(terminal.columns, terminal.color);
+    std::string text = table.render(terminal.columns, terminal.color);
+    for (const json& host : list_at(status, "/hosts"))
+        if (host.contains("drained"))
+            text += drained_text(text_at(host, "/name"), host["drained"]);
+    return text;
 }
 
 std::string appliances_text(const json& status, const Terminal& terminal) {

@@ -245,6 +245,28 @@ void add_host_remove(CLI::App& command, Session& session) {
     add_removing(command, session, kHosts, "Example:\n  weirctl host remove h9 --yes");
 }
 
+void add_host_drain(CLI::App& command, Session& session) {
+    const auto options = add_apply_options(command);
+    auto name = std::make_shared<std::string>();
+    auto off = std::make_shared<bool>(false);
+    command.add_option("NAME", *name, "host")->required();
+    command.add_flag("--off", *off, "vNICs may come again");
+    command.footer(
+        "Examples:\n"
+        "  weirctl host drain h9 --socket /run/weir/ctrl.sock\n"
+        "  weirctl host drain h9 --off\n"
+        "vNICs that are there stay. Refused when the other hosts cannot keep their promises.");
+    command.callback([&session, options, name, off] {
+        edit_specification(session, *options, [&](json& specification) {
+            json& host = member_in(list_in(specification, kHosts), kHosts.word, *name);
+            if (*off)
+                host.erase("drain");
+            else
+                host["drain"] = true;
+        });
+    });
+}
+
 void add_appliance_set(CLI::App& command, Session& session) {
     add_setting(command, session, kAppliances,
                 "Example:\n  weirctl appliance set disk capacity_max=20ktokens --yes");

@@ -158,6 +158,13 @@ std::set<std::string_view> changed_names(const List& before, const List& now) {
     return names;
 }
 
+/// That a host is drained concerns none of the vNICs that are there.
+std::vector<HostConfig> without_drain(std::vector<HostConfig> hosts) {
+    for (HostConfig& host : hosts)
+        host.drain = false;
+    return hosts;
+}
+
 }  // namespace
 
 json cluster_part(std::string_view text) {
@@ -213,7 +220,7 @@ std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& no
     const bool do_pools_differ = before.pools != now.pools;
     const std::set<std::string> pooled = pooled_appliances(before.pools);
     const auto racks = changed_names(before.racks, now.racks);
-    auto hosts = changed_names(before.hosts, now.hosts);
+    auto hosts = changed_names(without_drain(before.hosts), without_drain(now.hosts));
     for (const HostConfig& host : before.hosts)
         if (racks.contains(host.rack))
             hosts.insert(host.name);

@@ -121,6 +121,7 @@ void read_host(ObjectReader& reader, ClusterConfig& config) {
     read_name(reader, "rack", host.rack);
     read_curve_key(reader, "key", host.key);
     reader.read_integer("vms_max", host.vms_max, {1, 10'000});
+    reader.read_flag("drain", host.drain);
     config.hosts.push_back(std::move(host));
 }
 

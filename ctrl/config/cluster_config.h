@@ -43,6 +43,7 @@ struct HostConfig {
     std::string rack{};                         ///< empty = traffic to other hosts shares no rack's uplink
     std::string key{};                          ///< CURVE public key, 40 characters of Z85; empty = ipc only
     std::uint32_t vms_max = 0;                  ///< VMs that placement may put there; 0 = any number
+    bool drain = false;                         ///< no further vNIC comes that has no host of its own
 
     bool operator==(const HostConfig&) const = default;
 };

@@ -243,7 +243,9 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     world_->cluster.set_uplink(host, hello.uplink_bps);
     world_->admission.set_uplink(host, world_->cluster.uplink_bytes(host));
     note_capabilities(session, hello);
+    session.is_first = is_first;
     place_vnics(session, hello, now);
+    session.is_first = false;
     if (is_new && was_silent)
         fall_back_to_floors(session);
     wire::Welcome welcome{.cluster = world_->config.name,

@@ -180,6 +180,8 @@ class Controller {
     void note_taken(const ClusterEnd& vnic, HostIndex by);
     void remove_vnic(std::uint32_t id);
     [[nodiscard]] std::string why_taken(HostIndex by) const;
+    [[nodiscard]] std::string why_drained(const Session& session, const ClusterEnd& end) const;
+    [[nodiscard]] nlohmann::json drained_vnics(HostIndex host) const;
     [[nodiscard]] std::string why_not_now(HostIndex host, const ClusterEnd& end, Nanos now);
     void retry_refused_vnics(Nanos now);
     void retry_refused_vnics(Session& session, Nanos now);

@@ -350,11 +350,25 @@ std::string Controller::on_command(std::string_view request, const ConnectionCou
     return commands.is_later() ? std::string() : reply_text(faults, std::move(data));
 }
 
+/// The vNICs that are still on a drained host, by name: those that the specification puts there, and those
+/// that may go elsewhere.
+json Controller::drained_vnics(HostIndex host) const {
+    json out{{"stated", json::array()}, {"floating", json::array()}};
+    for (const std::uint32_t id : world_->cluster.vnics_of(host)) {
+        const ClusterEnd& end = *world_->cluster.find_end(id);
+        const TenantVnicConfig& vnic = world_->config.tenants[end.tenant].vnics[end.index];
+        out[vnic.host.empty() ? "floating" : "stated"].push_back(vnic.name);
+    }
+    return out;
+}
+
 json Controller::status(Nanos now) const {
     json hosts = json::array();
     for (HostIndex host = 0; host < world_->config.hosts.size(); ++host) {
         const Session* session = sessions_.of_host(host);
         json one{{"name", world_->config.hosts[host].name}, {"state", name_of_state(session)}};
+        if (world_->config.hosts[host].drain)
+            one["drained"] = drained_vnics(host);
         if (session != nullptr) {
             one["authenticated"] = session->is_authenticated;
             one["version"] = session->version;

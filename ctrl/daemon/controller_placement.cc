@@ -17,6 +17,15 @@ std::string Controller::why_not_now(HostIndex host, const ClusterEnd& end, Nanos
     return world_->admission.why_not(end, host);
 }
 
+/// A vNIC that was there when the controller began is none that comes.
+std::string Controller::why_drained(const Session& session, const ClusterEnd& end) const {
+    const HostConfig& host = world_->config.hosts[session.host];
+    const bool comes = end.host != session.host && !session.is_first;
+    if (!host.drain || !comes || !world_->config.tenants[end.tenant].vnics[end.index].host.empty())
+        return {};
+    return "host " + host.name + " is drained, and the specification names no host for this vNIC";
+}
+
 /// The vNICs of a HELLO are all that the host has: missing ones leave, and make room for those that come.
 void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos now) {
     std::set<std::uint32_t> left = world_->cluster.vnics_of(session.host);
@@ -51,6 +60,8 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
 /// @return why it is not placed; empty: it is
 std::string Controller::place_vnic(Session& session, const wire::HelloVnic& vnic, Nanos now) {
     const ClusterEnd& end = *world_->cluster.find_vnic(vnic.name);
+    if (std::string why = why_drained(session, end); !why.empty())
+        return why;
     if (std::string why = why_not_now(session.host, end, now); !why.empty())
         return why;
     const bool states_tenant = !vnic.tenant.empty();

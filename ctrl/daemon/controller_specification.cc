@@ -192,6 +192,10 @@ void Controller::describe_effect(Proposal& proposal, Faults& faults) const {
     for (const TenantConfig& tenant : world_->config.tenants)
         all += tenant.vnics.size();
     const std::size_t concerned = concerned_vnics(world_->config, config, host_of);
+    data["drained"] = json::object();
+    for (const HostConfig& host : config.hosts)
+        if (const HostIndex now = world_->cluster.find_host(host.name); host.drain && now != kNowhere)
+            data["drained"][host.name] = drained_vnics(now);
     data["vnics"] = all;
     data["concerned"] = concerned;
     const double most = world_->config.confirm_above * static_cast<double>(all);

@@ -105,6 +105,7 @@ struct Session {
     std::int64_t revision = 0;              ///< of the specification that the switch has confirmed
     std::int64_t adopted_at = -1;           ///< interval of the last adoption, or the one before it began
     bool demands_due = false;               ///< flows are allowed that were not: a whole DEMAND is needed
+    bool is_first = false;                  ///< its HELLO is the host's first: the vNICs in it are there
     std::vector<Refusal> refused_vnics;     ///< in the order of the HELLO
     std::vector<std::string> unbilled;      ///< wire::Hello::unbilled
     bool tables_by_need = false;            ///< wire::capability::kTablesByNeed

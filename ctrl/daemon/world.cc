@@ -16,8 +16,13 @@ bool is_unchanged(const World& before, const ClusterEnd& old, const World& now, 
 
 /// Whether the links and slots, and the parts of them that may be promised, are the same.
 bool has_same_room(const ClusterConfig& a, const ClusterConfig& b) {
-    return a.hosts == b.hosts && a.racks == b.racks && a.headroom == b.headroom &&
-           a.overcommit == b.overcommit && a.overcommit_utilization == b.overcommit_utilization &&
+    const auto has_same_place = [](const HostConfig& one, HostConfig other) {
+        other.drain = one.drain;  // which decides on vNICs that come, and on no other
+        return one == other;
+    };
+    return std::ranges::equal(a.hosts, b.hosts, has_same_place) && a.racks == b.racks &&
+           a.headroom == b.headroom && a.overcommit == b.overcommit &&
+           a.overcommit_utilization == b.overcommit_utilization &&
            a.overcommit_failure_max == b.overcommit_failure_max;
 }
 

@@ -118,6 +118,20 @@ void add_tenants(const ClusterConfig& config, const RunningCluster* running, Clu
             made.gone.push_back(tenant.id);
 }
 
+/// A drained host has slots for the vNICs that must be there, and for no others.
+void drain_hosts(const ClusterConfig& config, ClusterPlan& made) {
+    for (std::uint32_t host = 0; host < config.hosts.size(); ++host) {
+        if (!config.hosts[host].drain)
+            continue;
+        std::size_t fixed = 0;
+        for (const placement::Tenant& tenant : made.tenants)
+            fixed += static_cast<std::size_t>(std::ranges::count(tenant.vnics, host, &placement::Vnic::host));
+        placement::Host& drained = made.topology.hosts[host];
+        drained.drained = true;
+        drained.slots = static_cast<std::uint32_t>(std::min<std::size_t>(drained.slots, fixed));
+    }
+}
+
 std::string path_of(Constraint constraint) {
     struct Field {
         const char* list;
@@ -326,6 +340,7 @@ ClusterPlan plan_cluster(const ClusterConfig& config, const RunningCluster* runn
         made.topology.hosts.push_back({.id = "-", .uplink = placement::kUnlimited});
     std::vector<placement::Layout> current;
     add_tenants(config, running, made, current);
+    drain_hosts(config, made);
     made.plan = placement::make_plan(made.topology, placement::LinkNeed::kHose, made.tenants, current,
                                      placement::Misfits::kForce);
     for (const placement::Load& load : made.plan.after.loads) {
@@ -344,16 +359,20 @@ Faults faults_of(const ClusterConfig& config, const ClusterPlan& made) {
     Faults faults;
     for (std::size_t i = 0; i < made.risks.size(); ++i) {
         const placement::Load& load = made.plan.after.loads[i];
-        if (made.risks[i].admissible || load.have == 0)  // the file lacks the host or appliance itself
-            continue;
         const ConstraintKind kind = load.constraint.kind;
+        const bool drained =
+            kind == ConstraintKind::kSlots && made.topology.hosts[load.constraint.index].drained;
+        if (made.risks[i].admissible || (load.have == 0 && !drained))  // the file lacks the host or appliance
+            continue;
         std::string allowed = "at most " + placement::amount_text(kind, load.have);
         if (kind != ConstraintKind::kSlots)
             allowed +=
                 config.overcommit ? ", or a larger \"overcommit_failure_max\"" : ", or \"overcommit\": true";
         const std::string what = kind == ConstraintKind::kSlots ? "vNICs: " : "guarantees of ";
-        faults.push_back({path_of(load.constraint), what + placement::amount_text(kind, load.need),
-                          std::move(allowed),
+        const std::string path = drained
+                                     ? "topology.hosts[" + std::to_string(load.constraint.index) + "].drain"
+                                     : path_of(load.constraint);
+        faults.push_back({path, what + placement::amount_text(kind, load.need), std::move(allowed),
                           placement::describe(made.topology, load.constraint) +
                               " cannot keep these promises; weirctl plan FILE lists the tenants"});
     }

@@ -51,7 +51,10 @@ const std::string& id_of(const Topology& topology, Constraint constraint) {
 }
 
 std::string describe(const Topology& topology, Constraint constraint) {
-    return kTexts[static_cast<std::size_t>(constraint.kind)].what + id_of(topology, constraint);
+    const bool drained =
+        constraint.kind == ConstraintKind::kSlots && topology.hosts[constraint.index].drained;
+    return kTexts[static_cast<std::size_t>(constraint.kind)].what + id_of(topology, constraint) +
+           (drained ? ", which is drained," : "");
 }
 
 std::string amount_text(ConstraintKind kind, Tokens amount) {

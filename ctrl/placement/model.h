@@ -27,6 +27,7 @@ struct Host {
     Tokens uplink = 0;                 ///< that may be promised, without the headroom
     std::uint32_t rack = kAnywhere;    ///< kAnywhere: directly below the core
     std::uint32_t slots = UINT32_MAX;  ///< the most vNICs
+    bool drained = false;              ///< its slots are for vNICs that must be there
 };
 
 struct Rack {

@@ -216,6 +216,13 @@ TEST_CASE(
     CHECK(has(text, "billing periods: 2 beyond the controller's clock, 1 clipped because they overlapped\n"));
 }
 
+TEST_CASE("the vNICs that are still on a drained host are listed") {
+    json status = kStatus;
+    status["hosts"][0]["drained"] = {{"floating", {"a1", "a2"}}, {"stated", json::array()}};
+    CHECK(has(controller_text(status, {}),
+              "host h1 is drained: vNICs to move 2 (a1, a2), with this host in the specification 0\n"));
+}
+
 TEST_CASE("a status of another version's controller is shown as far as it goes") {
     CHECK_FALSE(is_controller(json::object()));
     CHECK(has(controller_text({{"role", "controller"}, {"hosts", 3}}, {}), "refused: nothing"));

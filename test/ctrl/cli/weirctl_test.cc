@@ -264,7 +264,7 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 39);
+    CHECK(commands.size() == 40);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
 }
 
@@ -446,6 +446,8 @@ TEST_CASE("tenants, their vNICs, hosts and appliances are edits of the specifica
     CHECK(edited("host add name=h9 uplink=25Gbit")["topology"]["hosts"].back()["name"] == "h9");
     CHECK(edited("host remove h1")["topology"]["hosts"].size() == 1);
     CHECK(edited("host set h2 uplink=5Gbit")["topology"]["hosts"][1]["uplink"] == "5Gbit");
+    CHECK(edited("host drain h2")["topology"]["hosts"][1]["drain"] == true);
+    CHECK_FALSE(edited("host drain h2 --off")["topology"]["hosts"][1].contains("drain"));
     CHECK(fake.ctl("tenant remove Z").status == 2);
     CHECK(fake.ctl("host add name=h1").status == 2);
     CHECK(fake.ctl("tenant list").output.find("TENANT") == 0);

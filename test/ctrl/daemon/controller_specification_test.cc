@@ -243,6 +243,53 @@ TEST_CASE("the interval, the name and the keys of the process do not change whil
     CHECK(world.apply()["data"]["changes"].empty());
 }
 
+TEST_CASE(
+    "a drained host takes no further vNIC without a host of its own; those that are there stay, and are "
+    "listed") {
+    SpecifiedWorld world;
+    const auto refused = [&world] {
+        world.give(world.h2, world.h2.send_hello());
+        world.deliver();
+        return world.host("h2")["refused_vnics"];
+    };
+    world.stated["topology"]["hosts"][1]["drain"] = true;
+    world.tenant(0)["vnics"][3]["host"] = "h2";  // a4
+    const json reply = world.apply();
+    REQUIRE(reply["ok"] == true);
+    CHECK(reply["data"]["concerned"] == 1);  // a4, and none of those that are on h2
+    CHECK(reply["data"]["drained"] == json::parse(R"({"h2": {"floating": ["a2", "b2"], "stated": []}})"));
+    CHECK(reply["data"]["held"].empty());
+    for (const char* name : {"a3", "a4"})
+        world.h2.hello.vnics.emplace_back().name = name;
+    CHECK(refused() ==
+          json::parse(R"(["a3: host h2 is drained, and the specification names no host for this vNIC"])"));
+    CHECK(world.host("h2")["drained"] == json::parse(R"({"floating": ["a2", "b2"], "stated": ["a4"]})"));
+    CHECK_FALSE(world.host("h1").contains("drained"));
+    world.pass_interval();
+    CHECK(world.host("h2")["refused_vnics"].size() == 1);  // it is tried again, and refused again
+
+    world.config = std::get<ClusterConfig>(parse_cluster(world.stated.dump(), placement_faults));
+    world.restart();
+    std::erase_if(world.h2.hello.vnics, [](const auto& vnic) { return vnic.name == "a3"; });
+    world.join(world.h2);
+    CHECK(world.host("h2")["refused_vnics"].empty());
+    world.h2.hello.vnics.emplace_back().name = "a5";
+    CHECK(refused().size() == 1);
+    world.stated["topology"]["hosts"][1]["drain"] = false;
+    REQUIRE(world.apply()["ok"] == true);
+    CHECK(world.host("h2")["refused_vnics"].empty());
+}
+
+TEST_CASE("a host whose promises fit nowhere else is not drained") {
+    SpecifiedWorld world;
+    world.stated["topology"]["hosts"][0]["vms_max"] = 3;
+    world.stated["topology"]["hosts"][1]["drain"] = true;
+    const json reply = world.apply({{"yes", true}});
+    CHECK(fault_of(reply) == "topology.hosts[0].vms_max");
+    world.stated["topology"]["hosts"][0]["drain"] = true;
+    CHECK(world.apply({{"yes", true}})["faults"].dump().find("which is drained") != std::string::npos);
+}
+
 TEST_CASE("a store that cannot be written refuses the change, and the revision before goes on") {
     SpecifiedWorld world;
     world.tenant(0)["vnics"].push_back({{"name", "a6"}, {"$comment", ""}});

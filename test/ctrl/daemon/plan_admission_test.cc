@@ -31,6 +31,7 @@ ClusterConfig random_specification(Random32& random) {
             host.rack = config.racks[random() % config.racks.size()].name;
         if (random() % 3 == 0)
             host.vms_max = 1 + random() % 6;
+        host.drain = random() % 6 == 0;
         config.hosts.push_back(std::move(host));
     }
     for (std::uint32_t i = 0; i < random() % 2; ++i)
@@ -78,6 +79,8 @@ class Arrivals {
     /// @return why it was refused, empty: it is admitted
     std::string arrive(std::size_t i) {
         const ClusterEnd& end = *cluster_.find_vnic(all_[i].vnic);
+        if (config_.hosts[all_[i].host].drain)
+            return "its host is drained";
         std::string why = admission_.why_not(end, all_[i].host);
         if (why.empty()) {
             admission_.place(end, all_[i].host);

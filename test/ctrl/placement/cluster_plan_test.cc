@@ -77,6 +77,25 @@ TEST_CASE("a tenant that does not fit is named with the link, and with the guara
     CHECK(test::has_fault(faults, "topology.hosts[1].uplink", "12Gbit"));
 }
 
+TEST_CASE("on a drained host stand the vNICs whose host it is, and those that are there already", "[plan]") {
+    constexpr const char* kDrained =
+        R"({"topology": {"hosts": [{"name": "h1"}, {"name": "h2", "drain": true}]},
+        "tenants": [{"name": "A", "vnics": [{"name": "a1"}, {"name": "a2", "host": "h2"}]}]})";
+    const json plan = plan_of(kDrained);
+    CHECK(plan["admitted"] == true);
+    CHECK(plan["tenants"][0]["vnics"][0]["host"] == "h1");
+    CHECK(plan["tenants"][0]["vnics"][1]["host"] == "h2");
+    const RunningCluster running{config_of(kDrained), {{"a1", "h2"}}};
+    const ClusterConfig config = config_of(kDrained);
+    const json there = plan_json(config, plan_cluster(config, &running), &running);
+    CHECK(there["admitted"] == true);
+    CHECK(there["tenants"][0]["vnics"][0]["host"] == "h2");
+    const Faults faults = std::get<Faults>(parse_cluster(
+        R"({"topology": {"hosts": [{"name": "h1", "drain": true}]}, "tenants": [{"name": "A", "vnics": [{"name": "a1"}]}]})",
+        placement_faults));
+    CHECK(test::has_fault(faults, "topology.hosts[0].drain", "which is drained"));
+}
+
 TEST_CASE("a day of measured use replaces the model at links", "[plan]") {
     const auto use_of_all = [](double used) {
         billing::MeasuredUse use;

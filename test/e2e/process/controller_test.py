@@ -4,6 +4,7 @@ restarted at any moment.
 
 import copy
 import json
+import os
 import random
 import socket
 import threading
@@ -64,6 +65,26 @@ class ControllerTest(ControllerCase):
         until(lambda: second.vnic("vm1")["refusal"] is None, "vm1 placed on h2")
         self.assertEqual(controller.host("h2")["refused_vnics"], [])
         self.wait_limit(second, "vm1", 400)
+
+    def test_a_reader_reads_and_changes_nothing_and_the_audit_trail_has_each_change(self):
+        reading = self.path("read.sock")
+        controller = self.control("h1", "h2", tenants=[tenant("A", "vm1")], control_read_socket=reading)
+        changed = controller.ctl("tenant", "add", "name=B", "--vnic", "vm2")
+        entry = controller.ctl("audit", "--changes")["entries"][-1]
+        self.assertEqual((entry["kind"], entry["revision"], entry["peer"].split(",")[0]),
+                         ("specification", changed["revision"], f"uid {os.getuid()}"))
+        self.assertEqual([each["path"] for each in entry["changes"]], ["tenants.B"])
+        controller.ctl("host", "drain", "h2", "--yes")
+        self.assertEqual(controller.host("h2")["drained"], {"floating": [], "stated": []})
+
+        def ask(*words):
+            return run([WEIRCTL, "--socket", reading, "--json", "--timeout", "20s", *words], check=False)
+        for command in ("status", "audit", "plan", "show"):
+            self.assertEqual(ask(command).returncode, 0, command)
+        refused = ask("tenant", "remove", "B")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("the permission to change is missing", refused.stdout)
+        self.assertEqual(controller.ctl("history")["revision"], changed["revision"] + 1)
 
     def test_pools_are_shown_as_trees_and_changed_while_all_runs(self):
         shared = {"appliances": [{"name": "disk"}], "vnics": [{"name": "vm1"}, {"name": "vm2"}], "name": "A"}
