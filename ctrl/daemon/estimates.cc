@@ -24,6 +24,11 @@ bool took_all(const wire::FlowDemand& flow) {
             (flow.backlog[wire::kTokens] > 0 || flow.queued[wire::kTokens] > 0));
 }
 
+bool is_to_vnic(const Cluster& cluster, wire::FlowKey flow) {
+    const ClusterEnd* end = cluster.find_end(flow.destination);
+    return end != nullptr && !end->is_appliance;
+}
+
 }  // namespace
 
 estimate::Usage usage_of(const wire::FlowDemand& flow, std::size_t part) {
@@ -47,9 +52,16 @@ void DemandEstimates::update(const Cluster& cluster, const FlowDemands& demands,
         if (!is_known)
             new_flows_.push_back(flows_.size());
         const bool is_own = is_own_limited(demand);
-        Flow& next = flows_.emplace_back(Flow{.flow = flow, .demand = {}, .is_own_limited = is_own});
+        // A switch states the whole link for traffic to a vNIC that begins and shows no bound.
+        const bool begins = (demand.marks & wire::FlowDemand::kNew) != 0 && is_to_vnic(cluster, flow);
+        const bool was_first = is_known && old->is_first;
+        const bool has_base = is_known && !(was_first && interval_ended && !begins);
+        Flow& next = flows_.emplace_back(Flow{.flow = flow,
+                                              .demand = {},
+                                              .is_own_limited = is_own,
+                                              .is_first = begins || (was_first && !interval_ended)});
         for (std::size_t part = 0; part < wire::kParts; ++part) {
-            const std::optional<double> before = is_known ? std::optional(old->demand[part]) : std::nullopt;
+            const std::optional<double> before = has_base ? std::optional(old->demand[part]) : std::nullopt;
             const estimate::Usage usage = usage_of(demand, part);
             // A flow that an own limit holds does not pause: its average does not fall there by steps.
             next.demand[part] =

@@ -43,6 +43,7 @@ class DemandEstimates {
         wire::FlowKey flow;
         PartTokens demand;
         bool is_own_limited = false;  ///< a limit of the switch's own holds it at this demand
+        bool is_first = false;        ///< of traffic between vNICs that had just begun: no base of an average
     };
 
     /// @param config outlives this

@@ -37,7 +37,7 @@ void Schedule::run_due(Nanos now) {
         next_tick_ += (missed + 1) * interval_;
         calls_.tick(now);
         figures_.on_tick(due, now, calls_.clock(), missed);
-        next_early_ = std::max(next_early_, now + interval_ / kEarlySolves);
+        next_early_ = std::max(next_early_, now + interval_ / kEarlySolves / 2);
         return;
     }
     calls_.solve_early(now);

@@ -2,9 +2,10 @@
 // long. Source: Pulsar 4.1; docs/protocol.md. Units: Nanos of a clock that only rises. Threads: one owner.
 //
 // A tick that is missed (the process was stopped, a solve took too long) is not made up for: the next one has
-// all demands that the missed one would have had. Early solves are at least a tenth of the interval apart,
-// and five times as long as the last one took, so that they take a fifth of the time at most: with an
-// interval of 1 s, one of 4 ms is followed by the next after 100 ms, one of 60 ms after 300 ms.
+// all demands that the missed one would have had. Early solves are at least a tenth of the interval apart (a
+// twentieth after a tick), and five times as long as the last one took, so that they take a fifth of the time
+// at most: with an interval of 1 s, one of 4 ms is followed by the next after 100 ms, one of 60 ms after 300
+// ms.
 #pragma once
 
 #include <algorithm>

@@ -5,6 +5,8 @@
 #include <array>
 #include <set>
 
+#include "common/units.h"
+
 namespace weir {
 namespace {
 
@@ -15,7 +17,8 @@ using wire::Type;
 constexpr Nanos kHelloPeriod = kNanosPerSec;
 /// Time between two HELLOs, however often the controller asks for them.
 constexpr Nanos kHelloPeriodMin = 100'000'000;
-/// Part of the interval that must pass since the last DEMAND before one is sent between two intervals.
+/// A DEMAND is sent between two intervals at the earliest this part of the interval after another such one,
+/// and half of that after the one of an interval.
 constexpr Nanos kUpdatesPerInterval = 10;
 /// Part of the interval between two ASKs, and addresses in all that are sent in an interval.
 constexpr Nanos kAsksPerInterval = 10;
@@ -47,6 +50,7 @@ void ControllerSession::set_hello(const wire::Hello& hello) {
     if (hello == directory_.hello())
         return;
     directory_.set_hello(hello);
+    sampler_.set_link(static_cast<double>(hello.uplink_bps) / kBitsPerByte);
     sampler_.forget_unknown(directory_.keys());
     rates_changed_ = true;
     begin_session();
@@ -89,11 +93,12 @@ void ControllerSession::tick(Nanos now) {
     }
     const Nanos interval = welcome_.interval;
     if (now >= demand_due_) {
-        send_demands(sampler_.end_interval(directory_.keys(), now), now);
+        send_demands(sampler_.end_interval(directory_.keys(), now));
         demand_due_ += ((now - demand_due_) / interval + 1) * interval;
-    } else if (now >= demand_at_ + interval / kUpdatesPerInterval &&
-               sampler_.needs_update(directory_.keys(), now)) {
-        send_demands(sampler_.update(directory_.keys(), now), now);
+        update_due_ = std::max(update_due_, now + interval / kUpdatesPerInterval / 2);
+    } else if (now >= update_due_ && sampler_.needs_update(directory_.keys(), now)) {
+        send_demands(sampler_.update(directory_.keys(), now));
+        update_due_ = now + interval / kUpdatesPerInterval;
     }
 }
 
@@ -122,7 +127,7 @@ void ControllerSession::send_hello(Nanos now) {
     send(header, {text.begin(), text.end()});
 }
 
-void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now) {
+void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demands) {
     std::vector<wire::FlowDemand> changes;
     // Changes of a table that a silence has ended are not enough.
     const bool is_partial = is_static_ && state_ == State::kConnected;
@@ -135,7 +140,6 @@ void ControllerSession::send_demands(const std::vector<wire::FlowDemand>& demand
     for (const wire::FlowDemand& record : changes)
         wire::encode(record, body);
     send(header, std::move(body));
-    demand_at_ = now;
     ++counters_.demands;
 }
 
@@ -340,8 +344,11 @@ FlowTokens ControllerSession::rate_of(const LocalFlow& flow, wire::FlowKey key) 
     if (const wire::FlowAllocation* guarantee = directory_.guarantee(key); guarantee != nullptr)
         return guarantee->rate;
     FlowTokens rate = kNoRate;
-    if (is_static_ && !flow.peer.empty())
-        rate[wire::kThere] = directory_.pair_floor(key);
+    if (flow.peer.empty())
+        return rate;
+    // Also without silence: the pair has just begun, or was idle, and has its guarantee until it is solved
+    // for.
+    rate[wire::kThere] = directory_.pair_floor(key);
     return rate;
 }
 

@@ -97,7 +97,7 @@ class ControllerSession {
     void send(wire::Header header, wire::Bytes body);
     void send_hello(Nanos now);
     [[nodiscard]] wire::Hello with_unbilled(wire::Hello hello) const;
-    void send_demands(const std::vector<wire::FlowDemand>& demands, Nanos now);
+    void send_demands(const std::vector<wire::FlowDemand>& demands);
     void send_usage(Nanos now);
     void send_asks(Nanos now);
     void on_welcome(const wire::Header& header, std::string_view text, Nanos now);
@@ -128,7 +128,7 @@ class ControllerSession {
     std::uint32_t interval_ = 0;     ///< the controller's count, of its last message
     std::optional<Nanos> hello_at_;  ///< when the last HELLO was sent
     Nanos demand_due_ = 0;
-    Nanos demand_at_ = 0;  ///< when the last DEMAND was sent
+    Nanos update_due_ = 0;  ///< when a DEMAND may be sent between two intervals
     Nanos ask_due_ = 0;
     Nanos valid_until_ = 0;  ///< end of the rates' validity; 0 = there is no WELCOME, or its time is over
     bool hello_wanted_ = true;

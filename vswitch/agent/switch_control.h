@@ -190,6 +190,7 @@ struct FlowSample {
     LocalFlow flow;
     FlowTokens used{};
     FlowTokens queued{};
+    std::uint64_t refused = 0;  ///< bytes to a peer that were dropped because its rate held them back
     std::uint64_t outstanding_tokens = 0;
     std::uint64_t outstanding = 0;  ///< requests
     std::uint64_t responses = 0;

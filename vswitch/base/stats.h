@@ -23,7 +23,9 @@ namespace weir {
 struct PeerReading {
     std::uint64_t address = 0;  ///< MacAddress::bits
     std::uint64_t bytes = 0;    ///< sent since the allocation began
-    std::uint64_t queued = 0;   ///< bytes that wait
+    std::uint64_t queued = 0;   ///< bytes that wait, if not for a rate of the receiver
+    std::uint64_t refused =
+        0;  ///< bytes for which the queue had no room, likewise, since the allocation began
 };
 /// The controller's rate for one vNIC's frames to one address.
 struct PeerAllocation {

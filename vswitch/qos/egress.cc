@@ -21,7 +21,9 @@ Egress::Usage Egress::usage(VnicId vnic, std::uint64_t address) const {
     const DestinationId destination = limits_.find(vnic, address);
     if (destination == kNoDestination || !limits_.is_allocated(destination))
         return {};
-    return {limits_.allocated_bytes(destination), scheduler_->destination(destination).bytes};
+    const std::uint64_t queued = scheduler_->destination(destination).bytes;
+    return {limits_.allocated_bytes(destination), limits_.is_held_by_receiver(destination) ? 0 : queued,
+            limits_.refused_bytes(destination)};
 }
 
 void Egress::sweep(Nanos now) {

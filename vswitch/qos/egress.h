@@ -49,7 +49,9 @@ class Egress {
     /// The use of a destination with an allocation.
     struct Usage {
         std::uint64_t bytes = 0;   ///< sent since the allocation began
-        std::uint64_t queued = 0;  ///< bytes that wait
+        std::uint64_t queued = 0;  ///< bytes that wait; 0 while a lower rate of the receiver holds them
+        std::uint64_t refused =
+            0;  ///< bytes for which the queue had no room, without those that the receiver held
     };
 
     /// Allocates everything. The link starts without capacity.
@@ -173,9 +175,10 @@ class Egress {
     [[nodiscard]] std::optional<DropReason> enqueue(VnicId vnic, DestinationId destination,
                                                     const PacketRef& packet, Nanos now, Mark&& mark) {
         if (destination != kNoDestination) {
-            if (!scheduler_->enqueue(vnic, destination, packet, now))
-                return DropReason::kDestinationCongested;
-            return std::nullopt;
+            if (scheduler_->enqueue(vnic, destination, packet, now))
+                return std::nullopt;
+            limits_.count_refused(destination, packet.bytes);
+            return DropReason::kDestinationCongested;
         }
         if (scheduler_->backlog_bytes(vnic) > kMarkBytes)
             mark();

@@ -209,7 +209,8 @@ std::vector<FlowSample> Topology::sample_flows() {
             samples.push_back(
                 {.flow = {.vnic = vnic->config.name, .peer = MacAddress{peer.address}.to_string()},
                  .used = {peer.bytes, 0, 0},
-                 .queued = {peer.queued, 0, 0}});
+                 .queued = {peer.queued, 0, 0},
+                 .refused = peer.refused});
     }
     return samples;
 }

@@ -173,3 +173,108 @@ TEST_CASE("counters that fall belong to a vNIC that was added again: nothing bef
     flow.run(50, 10);
     CHECK(flow.end_interval().used[wire::kTokens] == Approx(1'000).epsilon(0.03));
 }
+
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1'000'000;
+
+/// Traffic to a peer over an uplink of 100 MB/s.
+struct SampledPeer {
+    DemandSampler sampler;
+    FlowSample sample{.flow = {.vnic = "a1", .peer = "52:54:00:00:00:02"}};
+    const FlowKeys keys{{sample.flow, {3, 4}}};
+    Nanos now = 5 * kNanosPerSec;
+
+    SampledPeer() {
+        sampler.set_interval(kInterval);
+        sampler.set_link(100.0 * kMegabyte);
+        run(2, 1);
+        (void)sampler.end_interval(keys, now);
+    }
+    void run(unsigned samples, std::uint64_t bytes, std::uint64_t refused = 0) {
+        for (unsigned i = 0; i < samples; ++i) {
+            now += kPeriod;
+            sample.used[wire::kThere] += bytes;
+            sample.refused += refused;
+            sampler.add({&sample, 1}, now);
+        }
+    }
+    [[nodiscard]] bool needs_update() const { return sampler.needs_update(keys, now); }
+    wire::FlowDemand record(bool whole) {
+        const auto records = whole ? sampler.end_interval(keys, now) : sampler.update(keys, now);
+        REQUIRE(records.size() == 1);
+        return records[0];
+    }
+};
+
+}  // namespace
+
+TEST_CASE("traffic to a peer that doubles is reported within 20 ms, with the rate of the last ones") {
+    SampledPeer peer;
+    peer.run(100, 100'000);  // 10 MB/s
+    CHECK(peer.record(true).used[wire::kThere] == Approx(10.0 * kMegabyte));
+    peer.run(50, 100'000);
+    CHECK_FALSE(peer.needs_update());
+    peer.run(2, 190'000);  // not the double
+    CHECK_FALSE(peer.needs_update());
+    peer.run(2, 400'000);
+    REQUIRE(peer.needs_update());
+    const wire::FlowDemand grown = peer.record(false);
+    CHECK(grown.used[wire::kThere] + grown.backlog[wire::kThere] == Approx(40.0 * kMegabyte));
+    CHECK(grown.marks == 0);
+    CHECK_FALSE(peer.needs_update());
+}
+
+TEST_CASE("less than a hundredth of the uplink is no reason for a report between intervals") {
+    SampledPeer peer;
+    peer.run(100, 1'000);
+    (void)peer.record(true);
+    peer.run(2, 9'000);  // 0.9 MB/s instead of 0.1
+    CHECK_FALSE(peer.needs_update());
+    peer.run(2, 12'000);
+    CHECK(peer.needs_update());
+}
+
+TEST_CASE(
+    "bytes that a peer's rate refused are its backlog, and so is a quarter of its use while it is held "
+    "back") {
+    SampledPeer peer;
+    peer.run(100, 100'000);
+    (void)peer.record(true);
+    peer.run(1, 100'000);
+    peer.sample.queued[wire::kThere] = 50'000;
+    peer.run(49, 100'000);
+    peer.sample.queued[wire::kThere] = 0;
+    peer.run(50, 100'000);
+    CHECK(peer.record(true).backlog[wire::kThere] == Approx(0.25 * 0.49 * 10 * kMegabyte).epsilon(0.01));
+    peer.run(100, 100'000, 20'000);
+    CHECK(peer.record(true).backlog[wire::kThere] == Approx((2 + 2.5) * kMegabyte));
+}
+
+TEST_CASE(
+    "traffic to a peer that begins to overflow its queue wants all of the uplink, once in ten intervals") {
+    SampledPeer peer;
+    peer.run(100, 100'000);
+    (void)peer.record(true);
+    peer.run(1, 100'000, 1);
+    REQUIRE(peer.needs_update());
+    const wire::FlowDemand begins = peer.record(false);
+    CHECK(begins.marks == wire::FlowDemand::kNew);
+    CHECK(begins.backlog[wire::kThere] == Approx(100.0 * kMegabyte));
+    CHECK_FALSE(peer.needs_update());
+    peer.run(100, 100'000);
+    const wire::FlowDemand whole = peer.record(true);
+    CHECK(whole.marks == 0);
+    CHECK(whole.backlog[wire::kThere] < 0.1F * kMegabyte);
+    peer.run(100, 100'000);
+    (void)peer.record(true);
+    peer.run(1, 100'000, 1);
+    CHECK_FALSE(peer.needs_update());  // that is enough for ten intervals
+    for (unsigned i = 0; i < 10; ++i) {
+        peer.run(100, 100'000);
+        (void)peer.record(true);
+    }
+    peer.sample.queued[wire::kThere] = 70'000;
+    peer.run(1, 100'000);
+    CHECK(peer.needs_update());
+}

@@ -54,7 +54,7 @@ TEST_CASE("a switch that starts while the controller is away has the last promis
     CHECK(rates.at(kToDisk)[1] == 200);
     CHECK(rates.at(kToPeer)[0] == 300);
     line.send(wire::Type::kAllocation, "", 2 * kNanosPerSec, wire::flags::kSnapshot);
-    CHECK(line.rates().at(kToPeer)[0] == kUnstated);
+    CHECK(line.rates().at(kToPeer)[0] == 300);  // it has no allocation yet
     keeper.tick(line.session, 2 * kNanosPerSec, kNoon + 730);
     CHECK_FALSE(keeper.report(line.session, kNoon + 730).of_file);
 }

@@ -203,6 +203,22 @@ TEST_CASE("what goes to a destination with an allocation is counted, past the qu
     CHECK(host.allocate(0, kB, std::nullopt) == Change::kNotNeeded);
 }
 
+TEST_CASE(
+    "bytes that an allocation holds back or refuses are counted, those that the receiver holds are not") {
+    Host host(10 * kGbit);
+    REQUIRE(host.allocate(0, kA, kGbit / 100) == Change::kOpened);
+    host.now += kMs;
+    CHECK(host.count(Way::kQueued, 0, kA) == 86);  // the next one is refused
+    const Egress::Usage held = host.egress.usage(0, kA);
+    CHECK(held.queued > limits::kQueueBytesMax / 2);
+    CHECK(held.refused == kWireFrame);
+    REQUIRE(host.feedback(0, kA, kGbit / 1000) == Change::kChanged);
+    CHECK(host.send(0, kA) == Way::kCongested);
+    const Egress::Usage by_receiver = host.egress.usage(0, kA);
+    CHECK(by_receiver.queued == 0);
+    CHECK(by_receiver.refused == held.refused);
+}
+
 TEST_CASE("a table without a free place says so, and the destination stays unlimited") {
     Host host(10 * kGbit);
     for (std::uint64_t address = 1; address <= kDestinations; ++address)

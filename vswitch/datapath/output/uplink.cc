@@ -58,6 +58,7 @@ void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
     const Egress::Usage usage = egress_.usage(vnic, peer.address);
     peer.bytes = usage.bytes;
     peer.queued = usage.queued;
+    peer.refused = usage.refused;
 }
 
 void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason) {

@@ -81,6 +81,15 @@ class DestinationLimits {
     /// Bytes sent to the destination since it got an allocation.
     [[nodiscard]] std::uint64_t allocated_bytes(DestinationId at) const { return allocations_[at].bytes; }
 
+    /// Bytes to the destination that were dropped because its queue was full, since it got an allocation, but
+    /// for those that the receiver's rate held.
+    [[nodiscard]] std::uint64_t refused_bytes(DestinationId at) const { return allocations_[at].refused; }
+    /// A rate that its receiver advertised holds the destination's traffic, and not the allocated one.
+    [[nodiscard]] bool is_held_by_receiver(DestinationId at) const {
+        return advertised_rate(at) < (entries_[at].allocated ? allocations_[at].rate : UINT64_MAX) &&
+               advertised_rate(at) < profile_.line_rate;
+    }
+
     /// Nothing may wait for the destination any more.
     void erase(DestinationId at);
     /// Erases the vNIC's destinations; calls closed(destination) before each.
@@ -96,6 +105,11 @@ class DestinationLimits {
     void count(DestinationId at, std::uint32_t bytes) {
         if (entries_[at].allocated)
             allocations_[at].bytes += bytes;
+    }
+    /// Counts dropped bytes likewise.
+    void count_refused(DestinationId at, std::uint32_t bytes) {
+        if (entries_[at].allocated && !is_held_by_receiver(at))
+            allocations_[at].refused += bytes;
     }
 
     /// Visits the next `budget` places: halves rates in silence and calls changed(destination); erases
@@ -135,6 +149,7 @@ class DestinationLimits {
         std::uint64_t rate = 0;
         std::uint64_t advertised = 0;  ///< the receiver's rate; the line rate without feedback
         std::uint64_t bytes = 0;
+        std::uint64_t refused = 0;
     };
 
     [[nodiscard]] static Ticks ticks(Nanos time) { return static_cast<Ticks>(time >> kTickBits); }
