@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/units.h"
 
@@ -59,6 +60,20 @@ bool AllocationProblem::has_limit(TenantIndex tenant, std::uint32_t appliance) c
     return std::isfinite(limits_[appliance_columns_[tenant].at(appliance)]);
 }
 
+/// vNICs on a host whose link does not carry all reservations have a part of theirs.
+void AllocationProblem::cut_reservations(const Cluster& cluster) {
+    const bool had_cuts = std::exchange(has_cuts_, cluster.has_cuts());
+    if (!had_cuts && !has_cuts_)
+        return;
+    for (TenantIndex tenant = 0; tenant < vnic_columns_.size(); ++tenant)
+        for (std::uint32_t i = 0; i < vnic_columns_[tenant].size(); ++i) {
+            const VnicColumns& columns = vnic_columns_[tenant][i];
+            const double reserved = static_cast<double>(config_.tenants[tenant].vnics[i].reservation_bps) *
+                                    seconds_ / kBitsPerByte * cluster.kept_part(cluster.vnic(tenant, i).host);
+            virtual_resources_[columns.out].reserved = virtual_resources_[columns.in].reserved = reserved;
+        }
+}
+
 void AllocationProblem::begin(const Cluster& cluster, std::span<const double> appliance_tokens) {
     for (TenantIndex tenant = 0; tenant < tenants_.size(); ++tenant)
         tenants_[tenant].weight = config_.global_weights == GlobalWeights::kWeights
@@ -66,6 +81,7 @@ void AllocationProblem::begin(const Cluster& cluster, std::span<const double> ap
                                   : config_.global_weights == GlobalWeights::kGuarantees
                                       ? cluster.guaranteed_share(tenant)
                                       : 1.0;
+    cut_reservations(cluster);
     capacity_.clear();
     for (const ClusterResource& resource : cluster.resources())
         capacity_.push_back(resource.kind == ClusterResource::Kind::kTokens ? appliance_tokens[resource.index]

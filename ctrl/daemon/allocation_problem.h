@@ -63,6 +63,7 @@ class AllocationProblem {
         std::uint32_t bound_in = alloc::kNone;
     };
     std::uint32_t add_virtual(double reserved, double limit);
+    void cut_reservations(const Cluster& cluster);
     void put_way(std::uint32_t column, std::uint32_t bound, double tokens);
     void set_limits(const ClusterEnd& source, const ClusterEnd& destination, FlowParts& parts) const;
     [[nodiscard]] double most_of(const PartRate& part) const;
@@ -78,6 +79,7 @@ class AllocationProblem {
     std::vector<double> limits_;                          // of virtual_resources_, per second
     std::vector<std::vector<VnicColumns>> vnic_columns_;  // by tenant and vNIC
     std::vector<std::map<std::uint32_t, std::uint32_t>> appliance_columns_;  // by tenant, then appliance
+    bool has_cuts_ = false;  // some of virtual_resources_ are less than the file's
     // The interval's problem.
     std::vector<double> capacity_;  // by physical resource
     std::vector<wire::FlowKey> flows_;

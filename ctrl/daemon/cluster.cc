@@ -2,6 +2,7 @@
 #include "ctrl/daemon/cluster.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/units.h"
 
@@ -18,12 +19,23 @@ std::uint32_t index_of(const List& list, const std::string& name) {
 
 }  // namespace
 
+std::string cut_text(const LinkPlan& plan) {
+    const auto bits = [](double bytes) {
+        return format_rate(static_cast<std::uint64_t>(std::llround(bytes * double{kBitsPerByte})));
+    };
+    return "its vNICs reserve " + bits(plan.reserved) + " of its uplink, of which " + bits(plan.planned) +
+           " are planned: each reservation is cut to " +
+           std::to_string(static_cast<int>(plan.kept_part * 100)) + "%";
+}
+
 Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(config) {
     for (HostIndex host = 0; host < config.hosts.size(); ++host) {
         hosts_.emplace(config.hosts[host].name, host);
         host_rack_.push_back(index_of(config.racks, config.hosts[host].rack));
     }
     host_vnics_.resize(config.hosts.size());
+    host_reserved_.resize(config.hosts.size());
+    link_plans_.resize(config.hosts.size());
     const std::set<std::string> pooled = pooled_appliances(config.pools);
     for (std::uint32_t i = 0; i < config.appliances.size(); ++i)
         if (pooled.contains(config.appliances[i].name))
@@ -34,6 +46,8 @@ Cluster::Cluster(const ClusterConfig& config, const IdOf& id_of) : config_(confi
     index_.reserve(ends_.size());
     for (const ClusterEnd& end : ends_)
         index_.emplace(end.id, static_cast<std::uint32_t>(index_.size()));
+    for (HostIndex host = 0; host < config.hosts.size(); ++host)
+        plan_link(host);
 }
 
 ResourceIndex Cluster::add(Kind kind, std::uint32_t index, double capacity) {
@@ -80,8 +94,11 @@ void Cluster::add_ends(const IdOf& id_of) {
             ends_.push_back(end);
         }
         tenant_weights_.push_back(0);
-        for (const TenantVnicConfig& vnic : each.vnics)
+        tenant_reserved_.push_back(0);
+        for (const TenantVnicConfig& vnic : each.vnics) {
             tenant_weights_.back() += vnic.weight;
+            tenant_reserved_.back() += vnic.reservation_bps;
+        }
         tenant_parts_.emplace_back();
         for (const TenantApplianceConfig& part : each.appliances) {
             tenant_parts_.back().push_back({index_of(config_.appliances, part.name), &part});
@@ -123,6 +140,38 @@ void Cluster::set_uplink(HostIndex host, std::uint64_t bps) {
     if (bps != 0)
         bytes = std::min(bytes, static_cast<double>(bps) / kBitsPerByte);
     resources_[host_out_[host]].capacity = resources_[host_out_[host] + 1].capacity = bytes;
+    plan_link(host);
+}
+
+void Cluster::reserve(const ClusterEnd& vnic, HostIndex host, bool is_there) {
+    const std::uint64_t bps = config_.tenants[vnic.tenant].vnics[vnic.index].reservation_bps;
+    host_reserved_[host][vnic.tenant] += is_there ? bps : -bps;
+    plan_link(host);
+}
+
+void Cluster::plan_link(HostIndex host) {
+    LinkPlan& plan = link_plans_[host];
+    plan = {.planned = uplink_bytes(host)};
+    double usable = 0;
+    for (const auto& [tenant, bps] : host_reserved_[host]) {
+        plan.reserved += static_cast<double>(bps) / kBitsPerByte;
+        const std::uint64_t others =
+            config_.tenants[tenant].appliances.empty() ? tenant_reserved_[tenant] - bps : bps;
+        usable += static_cast<double>(std::min(bps, others)) / kBitsPerByte;
+    }
+    if (planned_part(host) >= 1 || usable <= plan.planned)
+        return;
+    const double whole = allocatable_bytes(config_.hosts[host].uplink_bps);
+    plan.kept_part = plan.planned / (config_.overcommit ? std::min(plan.reserved, whole) : plan.reserved);
+}
+
+/// Of the file's plan of the host's link: below 1 while its switch states less.
+double Cluster::planned_part(HostIndex host) const {
+    return uplink_bytes(host) / allocatable_bytes(config_.hosts[host].uplink_bps);
+}
+
+bool Cluster::has_cuts() const {
+    return std::ranges::any_of(link_plans_, [](const LinkPlan& plan) { return plan.kept_part < 1; });
 }
 
 void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan,
@@ -134,6 +183,7 @@ void Cluster::place_vnic(std::uint32_t id, HostIndex host, const std::string& ma
     end.vlan = vlan;
     end.states_tenant = states_tenant;
     host_vnics_[host].insert(id);
+    reserve(end, host, true);
     if (!mac.empty())
         addresses_[{end.tenant, vlan, mac}].insert(id);
 }
@@ -143,6 +193,7 @@ void Cluster::remove_vnic(std::uint32_t id) {
     if (end.host == kNowhere)
         return;
     host_vnics_[end.host].erase(id);
+    reserve(end, end.host, false);
     end.host = kNowhere;
     if (const auto at = addresses_.find({end.tenant, end.vlan, end.mac}); at != addresses_.end()) {
         at->second.erase(id);
@@ -222,7 +273,7 @@ double Cluster::guaranteed_share(TenantIndex tenant) const {
             bytes[vnic.host] +=
                 static_cast<double>(config_.tenants[tenant].vnics[vnic.index].reservation_bps) / kBitsPerByte;
     for (const auto& [host, reserved] : bytes)
-        share = std::max(share, reserved / resources_[host_out_[host]].capacity);
+        share = std::max(share, reserved * kept_part(host) / resources_[host_out_[host]].capacity);
     return share;
 }
 
@@ -305,25 +356,28 @@ PoolPart Cluster::part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) c
             whole.limit_tokens ? static_cast<double>(*whole.limit_tokens) * weight : pools::kNoLimit};
 }
 
-/// The reservation, or the vNIC's part of the headroom if that is more, within the limit.
+/// The reservation, as far as the host's link keeps it, or the vNIC's part of the headroom if that is more,
+/// within the limit.
 std::uint64_t Cluster::floor_tokens(wire::FlowKey flow) const {
     const std::uint32_t appliance = end_of(flow.destination).index;
-    const PoolPart part = part_tokens(end_of(flow.source), appliance);
+    const ClusterEnd& vnic = end_of(flow.source);
+    const PoolPart part = part_tokens(vnic, appliance);
     const double headroom = static_cast<double>(config_.appliances[appliance].capacity_min) *
                             config_.headroom / static_cast<double>(users_[appliance]);
     return static_cast<std::uint64_t>(
-        std::max(std::min(std::max(part.reservation, headroom), part.limit), 1.0));
+        std::max(std::min(std::max(part.reservation * kept_part(vnic.host), headroom), part.limit), 1.0));
 }
 
-/// Bytes per second for one peer of a vNIC: an equal part of its reservation, or of its part of the headroom
-/// of the host's link if that is more, within its limit. All other vNICs of the tenant count as peers, so
-/// that the floors never add up to more.
+/// Bytes per second for one peer of a vNIC: an equal part of its reservation, as far as the host's link keeps
+/// it, or of its part of the headroom of the host's link if that is more, within its limit. All other vNICs
+/// of the tenant count as peers, so that the floors never add up to more.
 double Cluster::peer_floor(const ClusterEnd& vnic) const {
     const auto& vnics = config_.tenants[vnic.tenant].vnics;
-    double bits = static_cast<double>(vnics[vnic.index].reservation_bps);
+    double bits = static_cast<double>(vnics[vnic.index].reservation_bps) * kept_part(vnic.host);
     if (vnic.host != kNowhere)
         bits =
-            std::max(bits, static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom /
+            std::max(bits, static_cast<double>(config_.hosts[vnic.host].uplink_bps) * config_.headroom *
+                               planned_part(vnic.host) /
                                static_cast<double>(std::max<std::size_t>(host_vnics_[vnic.host].size(), 1)));
     if (const auto& limit = vnics[vnic.index].limit_bps)
         bits = std::min(bits, static_cast<double>(*limit));

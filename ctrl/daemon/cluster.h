@@ -54,6 +54,16 @@ struct ClusterResource {
     double capacity;      ///< of a link: less the headroom; of an appliance: its capacity_min
 };
 
+/// Planned and reserved capacity of a host's link, each way, in bytes per second.
+struct LinkPlan {
+    double planned = 0;
+    double reserved = 0;   ///< by the vNICs that are on the host
+    double kept_part = 1;  ///< of each of these reservations; below 1 only while they do not fit
+};
+
+/// The cut in words, for operators.
+[[nodiscard]] std::string cut_text(const LinkPlan& plan);
+
 /// One resource that a part of a flow uses.
 struct PathStep {
     ResourceIndex resource;
@@ -100,6 +110,20 @@ class Cluster {
     /// Bytes per second that are planned of the host's link, each way.
     [[nodiscard]] double uplink_bytes(HostIndex host) const { return resources_[host_out_[host]].capacity; }
 
+    /// The link's reservations are cut while they do not fit the planned capacity: all by one ratio, planned
+    /// by reserved. They fit if no more than is planned can be used at once: a tenant's vNICs on the host
+    /// send no more than its others may receive, unless it has appliances. Over-commitment that the file
+    /// allows is no reason for a cut.
+    [[nodiscard]] const LinkPlan& link_plan(HostIndex host) const { return link_plans_[host]; }
+    /// Of the reservations of a vNIC that is on this host, or nowhere.
+    [[nodiscard]] double kept_part(HostIndex host) const {
+        return host == kNowhere ? 1 : link_plans_[host].kept_part;
+    }
+    [[nodiscard]] bool has_cuts() const;
+    [[nodiscard]] const ClusterEnd& vnic(TenantIndex tenant, std::uint32_t index) const {
+        return end_of(tenant_vnics_[tenant][index]);
+    }
+
     void place_vnic(std::uint32_t id, HostIndex host, const std::string& mac, std::uint16_t vlan,
                     bool states_tenant = false);
     void remove_vnic(std::uint32_t id);
@@ -141,6 +165,9 @@ class Cluster {
     [[nodiscard]] double allocatable_bytes(std::uint64_t link_bps) const;
     [[nodiscard]] PoolPart part_tokens(const ClusterEnd& vnic, std::uint32_t appliance) const;
     [[nodiscard]] double peer_floor(const ClusterEnd& vnic) const;
+    void reserve(const ClusterEnd& vnic, HostIndex host, bool is_there);
+    void plan_link(HostIndex host);
+    [[nodiscard]] double planned_part(HostIndex host) const;
 
     const ClusterConfig& config_;
     std::vector<ClusterResource> resources_;
@@ -159,7 +186,10 @@ class Cluster {
     std::vector<std::vector<Part>> tenant_parts_;
     std::vector<double> tenant_weights_;               // sums over the tenant's vNICs
     std::vector<std::set<std::uint32_t>> host_vnics_;  // ids by host, of vNICs that are there now
-    std::vector<std::uint64_t> users_;                 // by appliance: vNICs that may use it
+    std::vector<LinkPlan> link_plans_;                 // by host
+    std::vector<std::map<TenantIndex, std::uint64_t>> host_reserved_;  // bit/s, by host
+    std::vector<std::uint64_t> tenant_reserved_;                       // bit/s of all its vNICs
+    std::vector<std::uint64_t> users_;                                 // by appliance: vNICs that may use it
     /// By appliance that pools divide: each vNIC's part of it.
     std::map<std::uint32_t, std::unordered_map<std::string, PoolPart>> pooled_;
 };

@@ -246,6 +246,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
     session.is_first = is_first;
     place_vnics(session, hello, now);
     session.is_first = false;
+    note_link(host);
     if (is_new && was_silent)
         fall_back_to_floors(session);
     wire::Welcome welcome{.cluster = world_->config.name,

@@ -199,6 +199,7 @@ class Controller {
     void note_capabilities(Session& session, const wire::Hello& hello);
     void find_appliances(Session& session) const;
     void note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex now);
+    void note_link(HostIndex host);
     void add_refusals(const Session& session, wire::Tables& tables) const;
     void send_tables(Session& session);
     void send_tables(Session& session, wire::Tables tables);

@@ -30,6 +30,9 @@ const Fault kTooMany{"command", std::to_string(SideWork::kJobsMax) + " others wa
                      "a bill, a backup or a specification when fewer wait",
                      "they are made one after the other: ask later"};
 
+/// vNICs with a cut reservation that one host's status lists.
+constexpr std::size_t kCutListed = 100;
+
 json counters_json(const ControllerCounters& counters) {
     json malformed = json::object();
     for (std::size_t i = 1; i < wire::kMalformedReasons; ++i)
@@ -91,7 +94,7 @@ json store_json(const DeferredWrites& writes) {
 
 /// Two files state a host's link: the switch's, and the cluster's. The smaller one counts, and the difference
 /// is for the operator to settle.
-json warnings_of(const ClusterConfig& config, const Session& session) {
+json warnings_of(const ClusterConfig& config, const Session& session, const LinkPlan& link) {
     const auto planned = static_cast<std::uint64_t>(
         std::llround(static_cast<double>(config.hosts[session.host].uplink_bps) * (1 - config.headroom)));
     json warnings = json::array();
@@ -100,7 +103,35 @@ json warnings_of(const ClusterConfig& config, const Session& session) {
                            " of its uplink, the cluster file plans " + format_rate(planned) + ": " +
                            format_rate(session.uplink_bps) +
                            " are planned; give both files the same rate and headroom");
+    if (link.kept_part < 1)
+        warnings.push_back(cut_text(link) +
+                           " until the link has its capacity again, or vNICs leave the host");
     return warnings;
+}
+
+json bits_json(double bytes) {
+    return std::llround(bytes * double{kBitsPerByte});
+}
+
+/// Plan and reservations of the host's link; of reservations that are cut, also the kept part of each vNIC.
+json link_json(const World& world, HostIndex host) {
+    const LinkPlan& plan = world.cluster.link_plan(host);
+    json link{{"planned_bps", bits_json(plan.planned)},
+              {"reserved_bps", bits_json(plan.reserved)},
+              {"kept_percent", plan.kept_part * 100}};
+    if (plan.kept_part >= 1)
+        return link;
+    json cut = json::array();
+    for (const std::uint32_t id : world.cluster.vnics_of(host)) {
+        const ClusterEnd& end = *world.cluster.find_end(id);
+        const std::uint64_t reserved = world.config.tenants[end.tenant].vnics[end.index].reservation_bps;
+        if (reserved != 0 && cut.size() < kCutListed)
+            cut.push_back({{"vnic", world.cluster.name_of(end)},
+                           {"reservation_bps", reserved},
+                           {"kept_bps", std::llround(static_cast<double>(reserved) * plan.kept_part)}});
+    }
+    link["cut"] = std::move(cut);
+    return link;
 }
 
 }  // namespace
@@ -366,7 +397,9 @@ json Controller::status(Nanos now) const {
     json hosts = json::array();
     for (HostIndex host = 0; host < world_->config.hosts.size(); ++host) {
         const Session* session = sessions_.of_host(host);
-        json one{{"name", world_->config.hosts[host].name}, {"state", name_of_state(session)}};
+        json one{{"name", world_->config.hosts[host].name},
+                 {"state", name_of_state(session)},
+                 {"link", link_json(*world_, host)}};
         if (world_->config.hosts[host].drain)
             one["drained"] = drained_vnics(host);
         if (session != nullptr) {
@@ -377,7 +410,7 @@ json Controller::status(Nanos now) const {
             one["vnics"] = world_->cluster.vnics_of(host).size();
             one["flows"] = session->rates.size();
             one["refused_vnics"] = refused_lines(*session, world_->cluster);
-            one["warnings"] = warnings_of(world_->config, *session);
+            one["warnings"] = warnings_of(world_->config, *session, world_->cluster.link_plan(host));
             one["peers"] = world_->views.peers_of(host);
             one["endpoints_left_out"] = session->endpoints_left_out;
             if (const auto kept = kept_.find(host); kept != kept_.end())

@@ -62,6 +62,26 @@ void Controller::note_moved(const ClusterEnd& vnic, HostIndex before, HostIndex 
     world_->views.on_moved(vnic.id, before, now);
 }
 
+/// Floors of the host's vNICs in the TABLES of their peers follow a change of the plan of its link.
+void Controller::note_link(HostIndex host) {
+    const LinkPlan& now = world_->cluster.link_plan(host);
+    World::StatedLink& stated = world_->stated_links[host];
+    if (stated.planned == now.planned && stated.kept_part == now.kept_part)
+        return;
+    for (const std::uint32_t id : world_->cluster.vnics_of(host)) {
+        changed_tenants_.insert(world_->cluster.find_end(id)->tenant);
+        world_->views.on_moved(id, host, host);
+    }
+    const bool is_cut = now.kept_part < 1;
+    if (is_cut || stated.kept_part < 1) {
+        const std::string text = "host " + world_->config.hosts[host].name + ": " +
+                                 (is_cut ? cut_text(now) : "all reservations fit its uplink again");
+        if (audit("cut", text))
+            is_cut ? spdlog::warn("{}", text) : spdlog::info("{}", text);
+    }
+    stated = {now.planned, now.kept_part};
+}
+
 void Controller::on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now) {
     auto parsed = wire::parse_ask({reinterpret_cast<const char*>(body.data()), body.size()});
     const auto* ask = std::get_if<wire::Ask>(&parsed);
@@ -129,6 +149,8 @@ void Controller::send_tables(Session& session) {
 }
 
 void Controller::send_changed_tables(Nanos now) {
+    for (HostIndex host = 0; host < world_->config.hosts.size(); ++host)
+        note_link(host);
     world_->views.remove_idle(world_->demands.flows(), now);
     TableViews::Updates updates = world_->views.take_updates();
     for (Session* session : sessions_.active()) {

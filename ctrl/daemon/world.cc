@@ -35,7 +35,10 @@ World::World(ClusterConfig of, const Cluster::IdOf& id_of, const billing::UseTab
       admission(config, &use),
       demands(cluster),
       views(cluster),
-      solver(make(config)) {}
+      solver(make(config)) {
+    for (HostIndex host = 0; host < config.hosts.size(); ++host)
+        stated_links.push_back({cluster.uplink_bytes(host), 1});
+}
 
 std::string World::why_never(HostIndex host, std::string_view vnic, std::string_view tenant) const {
     const ClusterEnd* end = cluster.find_vnic(vnic);

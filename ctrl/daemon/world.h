@@ -85,6 +85,12 @@ struct World {
     TableViews views;
     std::shared_ptr<Solver> solver;
     Shortages shortages;
+    /// Of each host's LinkPlan, as TABLES state it by the vNICs' floors.
+    struct StatedLink {
+        double planned = 0;
+        double kept_part = 1;
+    };
+    std::vector<StatedLink> stated_links;
 
   private:
     void remove_departed(const World& before);

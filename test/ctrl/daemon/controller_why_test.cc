@@ -10,7 +10,7 @@ using test::FakeSwitch;
 
 namespace {
 
-const char* const kTwoTenants = R"({"name": "test", "headroom": "0%",
+const char* const kExplainedTenants = R"({"name": "test", "headroom": "0%",
     "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}, {"name": "h3"}]},
     "appliances": [{"name": "disk", "capacity_min": "1ktokens", "capacity_max": "1ktokens"}],
     "tenants": [
@@ -28,7 +28,7 @@ struct ExplainedWorld : test::ControllerWorld {
     FakeSwitch h3{"h3", {"a3", "b3"}, "route 3"};
     std::int64_t unix_time = 1'000;
 
-    ExplainedWorld() : ControllerWorld(kTwoTenants) {
+    ExplainedWorld() : ControllerWorld(kExplainedTenants) {
         controller = std::make_unique<Controller>(
             config, [](const ClusterConfig& of) { return std::make_shared<IntervalSolver>(of); }, store,
             unix_time);
