@@ -82,6 +82,32 @@ bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out
                       "this is no CURVE public key");
 }
 
+bool is_mac_text(std::string_view text) {
+    bool good = text.size() == 17;
+    for (std::size_t i = 0; good && i < text.size(); ++i)
+        good = i % 3 == 2 ? text[i] == ':'
+                          : (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    return good;
+}
+
+bool read_mac(ObjectReader& reader, std::string_view key, std::string& out) {
+    std::string text;
+    if (!reader.read_text(key, text))
+        return false;
+    for (char& c : text)
+        c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    constexpr std::string_view kOdd = "13579bdf";
+    const bool is_host =
+        is_mac_text(text) && text != "00:00:00:00:00:00" && kOdd.find(text[1]) == std::string_view::npos;
+    if (!is_host) {
+        reader.fault(key, "a unicast address, such as \"52:54:00:00:00:01\"",
+                     is_mac_text(text) ? "no host has this address" : "this is not a MAC address");
+        return false;
+    }
+    out = std::move(text);
+    return true;
+}
+
 bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range) {
     std::uint64_t millionths = 0;
     if (!reader.read_quantity(key, Quantity::kPercent, millionths, range))

@@ -46,6 +46,10 @@ bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out)
 /// 40 characters of Z85, as ZeroMQ prints CURVE keys.
 [[nodiscard]] bool is_curve_key(std::string_view text);
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out);
+/// "52:54:00:00:00:01", in lower case.
+[[nodiscard]] bool is_mac_text(std::string_view text);
+/// The address of a host, in either case; `out` has it in lower case.
+bool read_mac(ObjectReader& reader, std::string_view key, std::string& out);
 /// A percentage, read as a part of 1: "5%" sets 0.05. @param range in millionths
 bool read_part(ObjectReader& reader, std::string_view key, double& out, Range range = {0, 1'000'000});
 /// Adds a fault when the key is absent. @return whether it is present

@@ -6,7 +6,7 @@
 
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
-#include "common/types.h"
+#include "common/config/vnic_promise.h"
 #include "common/units.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/config/config_fields.h"
@@ -16,14 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Range kLimitRange{64'000, kRateMax};                            // bit/s
-constexpr Range kLimitPpsRange{10, 1'000'000'000};                        // packet/s
-constexpr Range kReservationRange{0, kRateMax};                           // bit/s
-constexpr Range kReservationPpsRange{0, 1'000'000'000};                   // packet/s
-constexpr Range kSizeRange{1'000, 1'000'000'000'000'000};                 // bytes
-constexpr Range kTimeRange{kNanosPerSec, 30 * 24 * 3600 * kNanosPerSec};  // a month
-constexpr std::uint64_t kDynamicLeast = 1'000;                            // bit/s
-constexpr std::uint64_t kPromisedFrameBytes = 64;                         // of `reservation_pps`
+constexpr Range kLimitRange = kPromisedLimitRange;       // bit/s
+constexpr Range kLimitPpsRange{10, 1'000'000'000};       // packet/s
+constexpr Range kReservationRange{0, kRateMax};          // bit/s
+constexpr Range kReservationPpsRange{0, 1'000'000'000};  // packet/s
+constexpr std::uint64_t kPromisedFrameBytes = 64;        // of `reservation_pps`
 constexpr Range kBuffersRange{64, 1'048'576};
 constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
@@ -61,52 +58,21 @@ void read_offloads(ObjectReader& reader, VnicConfig& vnic) {
         reader.fault("tso", "false, or \"checksum\": true", "segmentation needs checksum offload");
 }
 
-/// @return the mean rate of a dynamic guarantee, in bit/s; 0 when it is at fault
-std::uint64_t read_dynamic(ObjectReader& reader, VnicConfig& vnic) {
-    constexpr const char* kWhy = "a dynamic guarantee is a size within a time";
-    if (!reader.has("size"))
-        reader.fault("size", "an amount of data, such as \"10GiB\"", kWhy);
-    if (!reader.has("time"))
-        reader.fault("time", "a time, such as \"600s\"", kWhy);
-    const bool has_size = reader.read_quantity("size", Quantity::kSize, vnic.size_bytes, kSizeRange);
-    const bool has_time = reader.read_quantity("time", Quantity::kDuration, vnic.time, kTimeRange);
-    if (!has_size || !has_time)
-        return 0;
-    const auto rate =
-        static_cast<std::uint64_t>(Wide{vnic.size_bytes} * kBitsPerByte * kNanosPerSec / vnic.time);
-    if (rate < kDynamicLeast || rate > kRateMax)
-        reader.fault("size", format_rate(kDynamicLeast) + " to " + format_rate(kRateMax) + " over its time",
-                     "that is " + format_rate(rate));
-    return rate;
-}
-
 /// Reads the kind of the guarantee and the keys that belong to it; those of other kinds are faults.
 void read_kind(ObjectReader& reader, VnicConfig& vnic) {
-    reader.read_word<GuaranteeKind>("guarantee_kind", vnic.guarantee, kGuaranteeWords);
-    const bool has_reservation = reader.has("reservation");
-    reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, kReservationRange);
     reader.read_quantity("reservation_pps", Quantity::kPacketRate, vnic.reservation_pps,
                          kReservationPpsRange);
-    if (vnic.guarantee == GuaranteeKind::kDynamic) {
-        if (has_reservation)
-            reader.fault("reservation", "no reservation with a dynamic guarantee",
-                         "its size and time give the rate");
-        vnic.reservation_bps = read_dynamic(reader, vnic);
-        return;
-    }
-    for (const std::string_view key : {"size", "time"})
-        if (reader.take(key) != nullptr)
-            reader.fault(key, "nothing, or \"guarantee_kind\": \"dynamic\"",
-                         "it belongs to a dynamic guarantee");
-    if (vnic.guarantee == GuaranteeKind::kStrict && vnic.reservation_bps == 0 && vnic.reservation_pps == 0)
-        reader.fault("reservation", "a rate, such as \"2Gbit\"", "a strict guarantee is a rate");
-    if (!vnic.guarantee || vnic.guarantee == GuaranteeKind::kStrict)
-        return;
-    const char* const kWhy = "this kind of guarantee has no rate";
-    if (vnic.reservation_bps != 0)
-        reader.fault("reservation", "0bit, or \"guarantee_kind\": \"strict\"", kWhy);
-    if (vnic.reservation_pps != 0)
-        reader.fault("reservation_pps", "0pps, or \"guarantee_kind\": \"strict\"", kWhy);
+    VnicPromise stated;
+    read_guarantee(reader, stated, vnic.reservation_pps != 0);
+    vnic.guarantee = stated.guarantee;
+    vnic.reservation_bps = stated.reservation_bps;
+    vnic.size_bytes = stated.size_bytes;
+    vnic.time = stated.time;
+    const bool has_rate = !vnic.guarantee || *vnic.guarantee == GuaranteeKind::kStrict ||
+                          *vnic.guarantee == GuaranteeKind::kDynamic;
+    if (!has_rate && vnic.reservation_pps != 0)
+        reader.fault("reservation_pps", "0pps, or \"guarantee_kind\": \"strict\"",
+                     "this kind of guarantee has no rate");
     if (vnic.guarantee == GuaranteeKind::kBestEffort && reader.has("shares"))
         reader.fault("shares", "nothing, or \"guarantee_kind\": \"fairness\"",
                      "all best-effort vNICs have one share each");
