@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/config/config_reader.h"
@@ -39,11 +40,7 @@ void read_mac(ObjectReader& reader, std::string& out) {
     std::string text;
     if (!reader.read_text("mac", text) || text.empty())
         return;
-    bool good = text.size() == 17;
-    for (std::size_t i = 0; good && i < text.size(); ++i)
-        good = i % 3 == 2 ? text[i] == ':'
-                          : (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-    if (good)
+    if (is_mac_text(text))
         out = std::move(text);
     else
         reader.fault("mac", "an address such as \"52:54:00:00:00:01\"", "this is not a MAC address");
@@ -122,7 +119,39 @@ std::variant<Message, Faults> parse(std::string_view text, Read read) {
     return message;
 }
 
-void read_endpoint(ObjectReader& entry, Tables& tables) {
+/// Values that are absent are the defaults.
+void read_promise(ObjectReader& entry, VnicPromise& promise) {
+    entry.read_word<GuaranteeKind>("guarantee_kind", promise.guarantee, kGuaranteeWords);
+    entry.read_integer("reservation_bps", promise.reservation_bps, kPromisedRateRange);
+    entry.read_integer("size_bytes", promise.size_bytes, kPromisedSizeRange);
+    entry.read_integer("time_ns", promise.time, kPromisedTimeRange);
+    entry.read_integer("limit_bps", promise.limit_bps, kPromisedLimitRange);
+    entry.read_integer("shares", promise.shares, kPromisedSharesRange);
+    const bool is_dynamic = promise.guarantee == GuaranteeKind::kDynamic;
+    if (is_dynamic != (promise.size_bytes != 0) || is_dynamic != (promise.time != 0))
+        entry.fault("size_bytes", "size_bytes and time_ns with guarantee_kind dynamic, and with no other",
+                    "a dynamic guarantee is a size within a time");
+}
+
+void read_stated(ObjectReader& root, Faults& faults, Hello& hello) {
+    const json* object = root.take("extensions");
+    if (object == nullptr || !object->is_object())
+        return;
+    ObjectReader extensions(*object, "extensions", faults);
+    std::map<std::string, VnicPromise, std::less<>> stated;
+    read_objects(extensions, "stated_vnics", kListMax, faults,
+                 [&](ObjectReader& entry, const std::string& /*path*/) {
+                     std::string name;
+                     if (require(entry, "name", "a name"))
+                         read_name(entry, "name", name);
+                     read_promise(entry, stated[name]);
+                 });
+    for (HelloVnic& vnic : hello.vnics)
+        if (const auto found = stated.find(vnic.name); found != stated.end())
+            vnic.stated = found->second;
+}
+
+void read_endpoint(ObjectReader& entry, Faults& faults, Tables& tables) {
     Endpoint endpoint;
     if (require(entry, "id", "a whole number"))
         entry.read_integer("id", endpoint.id, kIdRange);
@@ -135,6 +164,8 @@ void read_endpoint(ObjectReader& entry, Tables& tables) {
     read_mac(entry, endpoint.mac);
     entry.read_integer("vlan", endpoint.vlan, kVlanRange);
     entry.read_integer("floor", endpoint.floor, kRateRange);
+    if (entry.has("promise"))
+        read_object(entry, "promise", faults, read_promise, endpoint.promise.emplace());
     tables.endpoints.push_back(std::move(endpoint));
 }
 
@@ -203,6 +234,16 @@ void put(json& object, const char* key, std::uint64_t value) {
     if (value != 0)
         object[key] = value;
 }
+void put(json& object, const VnicPromise& promise) {
+    if (promise.guarantee)
+        object["guarantee_kind"] = guarantee_name(*promise.guarantee);
+    put(object, "reservation_bps", promise.reservation_bps);
+    put(object, "size_bytes", promise.size_bytes);
+    put(object, "time_ns", promise.time);
+    put(object, "limit_bps", promise.limit_bps.value_or(0));
+    if (promise.shares != VnicPromise{}.shares)
+        object["shares"] = promise.shares;
+}
 void put(json& object, std::uint32_t protocol, const Capabilities& capabilities) {
     object["protocol"] = protocol;
     if (!capabilities.empty())
@@ -241,7 +282,13 @@ std::string to_text(const Hello& hello) {
         out["appliances"].push_back(
             {{"name", appliance.name}, {"address", appliance.address}, {"port", appliance.port}});
     if (!hello.unbilled.empty())
-        out["extensions"] = {{"unbilled", hello.unbilled}};
+        out["extensions"]["unbilled"] = hello.unbilled;
+    for (const HelloVnic& vnic : hello.vnics)
+        if (vnic.stated) {
+            json one{{"name", vnic.name}};
+            put(one, *vnic.stated);
+            out["extensions"]["stated_vnics"].push_back(std::move(one));
+        }
     return dump(out);
 }
 
@@ -269,6 +316,8 @@ std::string to_text(const Tables& tables) {
         put(one, "vlan", std::uint64_t{endpoint.vlan});
         if (endpoint.floor)
             one["floor"] = *endpoint.floor;
+        if (endpoint.promise)
+            put(one["promise"] = json::object(), *endpoint.promise);
         out["endpoints"].push_back(std::move(one));
     }
     for (const FlowAllocation& guarantee : tables.guarantees) {
@@ -340,6 +389,7 @@ std::variant<Hello, Faults> parse_hello(std::string_view text) {
             entry.read_integer("vlan", vnic.vlan, kVlanRange);
             hello.vnics.push_back(std::move(vnic));
         });
+        read_stated(root, faults, hello);
         read_objects(root, "appliances", kListMax, faults,
                      [&](ObjectReader& entry, const std::string& /*path*/) {
                          HelloAppliance appliance;
@@ -367,8 +417,9 @@ std::variant<Welcome, Faults> parse_welcome(std::string_view text) {
 
 std::variant<Tables, Faults> parse_tables(std::string_view text) {
     return parse<Tables>(text, [](ObjectReader& root, Faults& faults, Tables& tables) {
-        read_objects(root, "endpoints", kListMax, faults,
-                     [&](ObjectReader& entry, const std::string& /*path*/) { read_endpoint(entry, tables); });
+        read_objects(
+            root, "endpoints", kListMax, faults,
+            [&](ObjectReader& entry, const std::string& /*path*/) { read_endpoint(entry, faults, tables); });
         read_objects(
             root, "guarantees", kListMax, faults,
             [&](ObjectReader& entry, const std::string& /*path*/) { read_guarantee(entry, tables); });

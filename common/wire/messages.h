@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/config/vnic_promise.h"
 #include "common/error.h"
 #include "common/guarantee.h"
 #include "common/wire/header.h"
@@ -40,6 +41,9 @@ inline constexpr std::string_view kRefusals = "refusals";
 inline constexpr std::string_view kTablesByNeed = "tables-by-need";
 /// Of a controller: it knows FlowDemand::blocked.
 inline constexpr std::string_view kBlocked = "blocked";
+/// Of a switch: it knows `promise` of endpoints in TABLES. Of a controller: it sends them to such a switch,
+/// which has kTablesByNeed too.
+inline constexpr std::string_view kVnicPromises = "vnic-promises";
 }  // namespace capability
 
 /// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.
@@ -52,6 +56,8 @@ struct HelloVnic {
     std::string tenant{};  ///< from the switch's configuration; empty = none
     std::string mac{};     ///< empty = learned from frames
     std::uint16_t vlan = 0;
+    /// Values of the switch's file that a promise replaces; absent: it states none. Among the extensions.
+    std::optional<VnicPromise> stated{};
     bool operator==(const HelloVnic&) const = default;
 };
 
@@ -104,6 +110,8 @@ struct Endpoint {
     /// Bytes per second to or from any one peer while the controller is silent; sent to
     /// capability::kPairFloors.
     std::optional<std::uint64_t> floor{};
+    /// Of a vNIC of the switch's own host; sent to capability::kVnicPromises.
+    std::optional<VnicPromise> promise{};
     bool operator==(const Endpoint&) const = default;
 };
 
@@ -141,8 +149,9 @@ struct Tables {
 };
 
 /// Entries of a message of TABLES with kTablesByNeed: so many of the longest stay below 4 MiB and 200,000
-/// JSON values, beyond which texts are refused.
+/// JSON values, beyond which texts are refused, with the promises of kPromisesMax vNICs among them.
 inline constexpr std::size_t kTablesEntriesMax = 10'000;
+inline constexpr std::size_t kPromisesMax = 4'096;  ///< more than a switch has vNICs
 /// The table in messages of at most kTablesEntriesMax entries each; the first one has the refused vNICs.
 [[nodiscard]] std::vector<Tables> split(Tables tables);
 

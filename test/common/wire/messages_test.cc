@@ -132,13 +132,14 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
          {to_text(Hello{"h1",
                         "0.1.0",
                         1,
-                        {{"web", "A", "52:54:00:00:00:01", 10}},
+                        {{"web", "A", "52:54:00:00:00:01", 10, VnicPromise{}}},
                         {{"disk", "10.0.0.5", 10809}},
                         1,
                         {"b"},
                         {"gone"}}),
           to_text(Welcome{"c1", kNanosPerSec, 3, 60 * kNanosPerSec, "no host h9 here"}),
-          to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10, 5}},
+          to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10, 5,
+                           VnicPromise{GuaranteeKind::kDynamic, 1, 2, 3, 4, 5}}},
                          {{.flow = {3, 17}, .rate = {1, 2, 3}}},
                          {{{"web", "it is not in the cluster file", true}}},
                          true,
@@ -147,12 +148,80 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
                          {{3, "52:54:00:00:00:09"}}}),
           to_text(Ask{{{3, "52:54:00:00:00:09"}}})})
         collect_keys(nlohmann::json::parse(text), keys);
-    CHECK(keys.size() == 38);
+    CHECK(keys.size() == 46);
     const std::string page = test::protocol_page();
     for (const std::string& key : keys) {
         INFO(key);
         CHECK(page.find("`" + key + "`") != std::string::npos);
     }
+}
+
+namespace {
+
+const VnicPromise kDynamicPromise{.guarantee = GuaranteeKind::kDynamic,
+                                  .reservation_bps = 1'000'000'000,
+                                  .size_bytes = 75'000'000'000,
+                                  .time = 600 * kNanosPerSec,
+                                  .limit_bps = 4'000'000'000,
+                                  .shares = 300};
+
+}  // namespace
+
+TEST_CASE("promises to vNICs, and the values that a switch's file states, are parsed as they were written") {
+    Tables tables{
+        .endpoints = {{.id = 3, .name = "web", .promise = kDynamicPromise}, {.id = 4, .name = "db"}}};
+    CHECK(good(parse_tables(to_text(tables))) == tables);
+    tables.endpoints[1].promise.emplace();  // all defaults, which is a statement
+    CHECK(good(parse_tables(to_text(tables))) == tables);
+    const Hello hello{.host = "h1",
+                      .vnics = {{.name = "web", .stated = kDynamicPromise}, {.name = "db"}},
+                      .unbilled = {"gone"}};
+    CHECK(good(parse_hello(to_text(hello))) == hello);
+    CHECK(to_text(Hello{.host = "h1", .vnics = {{.name = "web"}}}).find("extensions") == std::string::npos);
+    CHECK(to_text(Tables{.endpoints = {{.id = 4, .name = "db"}}}).find("promise") == std::string::npos);
+    // A vNIC that the message does not have is as if it were absent.
+    CHECK(good(parse_hello(
+              R"({"schema": 1, "host": "h1", "extensions": {"stated_vnics": [{"name": "x"}]}})")) ==
+          Hello{.host = "h1"});
+}
+
+TEST_CASE("a promise whose values cannot be is refused with every fault") {
+    const Faults faults = bad(parse_tables(
+        R"({"schema": 1, "endpoints": [{"id": 1, "kind": "vnic", "name": "a", "promise": {"guarantee_kind": "best",
+            "reservation_bps": -1, "limit_bps": 63999, "shares": 0, "size_bytes": 999, "time_ns": 1, "spam": 1}},
+           {"id": 2, "kind": "vnic", "name": "b", "promise": {"guarantee_kind": "dynamic", "size_bytes": 1000}},
+           {"id": 3, "kind": "vnic", "name": "c", "promise": {"size_bytes": 1000, "time_ns": 1000000000}},
+           {"id": 4, "kind": "vnic", "name": "d", "promise": 5}]})"));
+    for (const char* key : {"reservation_bps", "limit_bps", "shares", "size_bytes", "time_ns"})
+        CHECK(test::has_fault(faults, std::string("endpoints[0].promise.") + key, "out of range"));
+    CHECK(test::has_fault(faults, "endpoints[0].promise.guarantee_kind", "unknown word"));
+    CHECK(test::has_fault(faults, "endpoints[0].promise.spam", "unknown key"));
+    CHECK(test::has_fault(faults, "endpoints[1].promise.size_bytes", "a size within a time"));
+    CHECK(test::has_fault(faults, "endpoints[2].promise.size_bytes", "a size within a time"));
+    CHECK(test::has_fault(faults, "endpoints[3].promise", ""));
+    CHECK(test::has_fault(
+        bad(parse_hello(
+            R"({"schema": 1, "host": "h1", "extensions": {"stated_vnics": [{"shares": 10001}]}})")),
+        "extensions.stated_vnics[0].shares", "out of range"));
+}
+
+TEST_CASE("a message of TABLES with the promises of a switch's most vNICs is accepted") {
+    const std::string longest(31, 'n');
+    Tables tables;
+    for (std::uint32_t id = 0; id < kTablesEntriesMax; ++id)
+        tables.endpoints.push_back({UINT32_MAX - id, Endpoint::Kind::kVnic, longest, longest, longest,
+                                    "52:54:00:00:00:01", 4094, UINT64_MAX});
+    const VnicPromise longest_promise{.guarantee = GuaranteeKind::kDynamic,
+                                      .reservation_bps = 400'000'000'000,
+                                      .size_bytes = 1'000'000'000'000'000,
+                                      .time = 2'592'000 * kNanosPerSec,
+                                      .limit_bps = 400'000'000'000,
+                                      .shares = 10'000};
+    for (std::size_t i = 0; i < kPromisesMax; ++i)
+        tables.endpoints[i].promise = longest_promise;
+    const std::string text = to_text(tables);
+    CHECK(text.size() < kBodyBytesMax);
+    CHECK(good(parse_tables(text)) == tables);
 }
 
 TEST_CASE("a wrong HELLO is refused with every fault") {
