@@ -73,7 +73,7 @@ MAY_INCLUDE = {
     "vswitch/ports/virtio": PURE | SWITCH,
     "vswitch/esp": PURE | SWITCH,
     **{f"vswitch/datapath/{room}": DATAPATH | {f"vswitch/datapath/{seen}" for seen in seen_rooms} for room, seen_rooms in LINE.items()},
-    "vswitch/agent": PURE | SWITCH | {"common/wire"},
+    "vswitch/agent": PURE | SWITCH | {"common/wire", "vswitch/config/promised_vnic.h"},
     "vswitch/topology": PURE | SWITCH | QOS | {"cost_functions/protocols", "vswitch/agent", "vswitch/config", "vswitch/esp", "vswitch/ports",
                                                *(f"vswitch/datapath/{room}" for room in LINE)},
     "ctrl/alloc": PURE, "ctrl/estimate": PURE, "ctrl/billing": PURE,

@@ -95,6 +95,9 @@ WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 [[nodiscard]] Cell state_cell(const json& value);
 /// How the NIC finds a vNIC's worker: "hardware", or "software (net_tap has no rules)".
 [[nodiscard]] std::string steering_text(const json& vnic);
+/// Of which of the controller and the switch's file a vNIC's values come, and how the two differ; empty of a
+/// switch without a controller.
+[[nodiscard]] std::string promise_text(const json& promise);
 /// "1 d 2 h", "3 min 4 s", "5 s".
 [[nodiscard]] std::string uptime_text(double seconds);
 /// Drops by reason, the largest count first: "no_such_mac 12, vm_ring_full 3"; empty without drops.

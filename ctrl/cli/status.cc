@@ -102,6 +102,16 @@ std::string refused_vnics_text(const json& controller) {
     return text;
 }
 
+/// vNICs whose values in the switch's file are not those of the controller's specification.
+std::string differences_text(const json& vnics) {
+    std::string text;
+    for (const json& vnic : vnics)
+        if (!list_at(vnic, "/promise/differences").empty())
+            text += "           promise to vNIC " + text_at(vnic, "/name") + ' ' +
+                    promise_text(at(vnic, "/promise")) + '\n';
+    return text;
+}
+
 /// The switch's link to its controller; empty without one.
 std::string controller_link_text(const json& controller, const Terminal& terminal) {
     if (!controller.is_object())
@@ -314,6 +324,7 @@ std::string switch_text(const json& status, const Terminal& terminal) {
     text += feedback_off_text(at(status, "/feedback_off"), terminal);
     text += cycles_off_text(at(status, "/cycles_off"));
     text += controller_link_text(at(status, "/controller"), terminal);
+    text += differences_text(list_at(status, "/vnics"));
     text += "buffers " + whole_text(number_at(status, "/memory/buffers_free")) + " of " +
             whole_text(number_at(status, "/memory/buffers")) + " free, MAC table " +
             whole_text(number_at(status, "/mac_entries")) + " entries\n\n";
@@ -361,6 +372,19 @@ std::string drops_text(const json& drops, const Terminal& terminal) {
     for (const auto& [worker, reasons] : list_at(drops, "/workers").items())
         add("worker " + worker, "-", reasons);
     return (any ? table.render(terminal.columns, terminal.color) : "nothing was dropped\n") + waiting;
+}
+
+std::string promise_text(const json& promise) {
+    const std::string from = text_at(promise, "/from");
+    std::string text;
+    for (const json& each : list_at(promise, "/differences"))
+        text += (text.empty() ? "; its file differs: " : "; ") + text_at(each, "/key") + ' ' +
+                text_at(each, "/promised") + " (file: " + text_at(each, "/file") + ')';
+    if (from == "-")
+        return {};
+    if (from == "file")
+        return "of the switch's file: the controller has made none";
+    return (from == "kept" ? "of the controller, kept from an earlier run" : "of the controller") + text;
 }
 
 std::string steering_text(const json& vnic) {

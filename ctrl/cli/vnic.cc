@@ -130,6 +130,8 @@ std::string settings_text(const json& vnic) {
     text += line("rates", "reservation " + exact_reservations_text(vnic) + ", limit " +
                               exact_limits_text(vnic) + ", shares " + whole_text(number_at(vnic, "/shares")) +
                               ", cycle shares " + whole_text(number_at(vnic, "/cycle_shares")));
+    if (const std::string promise = promise_text(at(vnic, "/promise")); !promise.empty())
+        text += line("promise", promise);
     if (const std::string receives = receives_text(vnic); !receives.empty())
         text += line("receives", receives);
     if (at(vnic, "/guarantee").is_object())

@@ -12,6 +12,7 @@
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
 #include "vswitch/agent/report_json.h"
+#include "vswitch/config/promised_vnic.h"
 
 namespace weir {
 namespace {
@@ -94,6 +95,11 @@ json set(const Request& request) {
     std::erase_if(others, [&](const VnicConfig& vnic) { return vnic.name == name; });
     const json change = request.args.value("change", json::object());
     const VnicConfig changed = accepted(change_vnic(current, change, "change", config, others));
+    const VnicPromises promises = request.control.promises();
+    if (const auto promise = promises.by_vnic.find(name); promise != promises.by_vnic.end())
+        if (Faults faults = faults_of_promised_keys(change, changed, promise->second, "change");
+            !faults.empty())
+            throw Refused{std::move(faults)};
     request.control.change_vnic(changed);
     return vnic_to_json(changed);
 }

@@ -60,6 +60,7 @@ void ControllerSession::restore(const wire::Welcome& welcome, const wire::Tables
     welcome_ = welcome;
     sampler_.set_interval(welcome.interval);
     directory_.set_tables(tables);
+    is_restored_ = true;
     state_ = State::kSilent;
     set_static();
 }
@@ -297,7 +298,7 @@ void ControllerSession::on_tables(std::string_view text, Nanos now) {
         rates_changed_ = true;
     }
     if (tables_ && !goes_on) {
-        tables_missing_ = false;
+        tables_missing_ = is_restored_ = false;
         directory_.set_tables(*tables_);
         tables_.reset();
         rates_changed_ = true;

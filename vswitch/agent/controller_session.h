@@ -62,6 +62,8 @@ class ControllerSession {
     [[nodiscard]] bool update_rates(FlowRates& rates);
     /// vNICs that the controller refuses, by the last TABLES; also while it is silent.
     [[nodiscard]] const Refusals& refusals() const { return refusals_; }
+    /// The controller's promises to vNICs, by the last TABLES; also while it is silent.
+    [[nodiscard]] VnicPromises promises() const { return {is_restored_, directory_.promises()}; }
     /// The windows in force; empty while the controller allocates none, or is silent.
     [[nodiscard]] HostWindows windows() const;
 
@@ -135,8 +137,9 @@ class ControllerSession {
     bool tables_missing_ = true;
     bool rates_changed_ = false;
     std::uint64_t promise_revision_ = 0;
-    bool is_static_ = true;  ///< guarantees hold: no whole ALLOCATION came since the start or a silence
-    bool by_need_ = false;   ///< the last WELCOME has wire::capability::kTablesByNeed, as the HELLO had
+    bool is_static_ = true;     ///< guarantees hold: no whole ALLOCATION came since the start or a silence
+    bool is_restored_ = false;  ///< TABLES are of an earlier run: no controller has sent any since
+    bool by_need_ = false;      ///< the last WELCOME has wire::capability::kTablesByNeed, as the HELLO had
     ControllerLinkCounters counters_;
 };
 

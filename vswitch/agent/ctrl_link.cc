@@ -16,6 +16,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
+#include "vswitch/config/promised_vnic.h"
 
 namespace weir {
 namespace {
@@ -73,18 +74,25 @@ std::optional<LinkFault::Event> event_of(std::uint16_t number) {
     }
 }
 
+/// The values of its file that a promise replaces; none where all are the defaults.
+std::optional<VnicPromise> stated_part(const VnicConfig& vnic) {
+    const VnicPromise stated = stated_promise(vnic);
+    return stated == VnicPromise{} ? std::nullopt : std::optional(stated);
+}
+
 /// @param removed vNICs that are stated besides the configuration's, so that they keep their rates
 wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& removed) {
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
     for (const std::string_view capability :
-         {wire::capability::kPairFloors, wire::capability::kRefusals, wire::capability::kTablesByNeed})
+         {wire::capability::kPairFloors, wire::capability::kRefusals, wire::capability::kTablesByNeed,
+          wire::capability::kVnicPromises})
         hello.capabilities.emplace_back(capability);
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();
     for (const auto* vnics : {&config.vnics, &removed})
         for (const VnicConfig& vnic : *vnics)
             hello.vnics.push_back({vnic.name, is_name(vnic.tenant) ? vnic.tenant : "",
-                                   vnic.mac ? vnic.mac->to_string() : "", vnic.vlan});
+                                   vnic.mac ? vnic.mac->to_string() : "", vnic.vlan, stated_part(vnic)});
     // In an order that stays when a vNIC is removed and added again: another HELLO starts a new session.
     std::ranges::sort(hello.vnics, {}, &wire::HelloVnic::name);
     for (const ApplianceConfig& appliance : config.appliances)
@@ -238,6 +246,7 @@ void CtrlLink::apply_allocations() {
     if (applied_)
         return;
     try {
+        control_.set_promises(session_.promises());
         control_.set_refusals(session_.refusals());
         control_.set_rates(rates_);
         control_.set_windows(session_.windows());

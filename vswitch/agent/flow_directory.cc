@@ -211,6 +211,14 @@ const wire::FlowAllocation* FlowDirectory::guarantee(wire::FlowKey key) const {
     return found == guarantees_.end() ? nullptr : &found->second;
 }
 
+std::map<std::string, VnicPromise> FlowDirectory::promises() const {
+    std::map<std::string, VnicPromise> promises;
+    for (const auto& [id, end] : endpoints_)
+        if (end.promise && end.kind == Kind::kVnic && end.host == hello_.host)
+            promises.emplace(end.name, *end.promise);
+    return promises;
+}
+
 std::uint64_t FlowDirectory::pair_floor(wire::FlowKey key) const {
     const wire::Endpoint* source = endpoint(key.source);
     const wire::Endpoint* destination = endpoint(key.destination);

@@ -63,6 +63,8 @@ class FlowDirectory {
     /// Bytes per second of the pair of vNICs while the controller is silent; kNoStatement = TABLES lack a
     /// floor.
     [[nodiscard]] std::uint64_t pair_floor(wire::FlowKey key) const;
+    /// The controller's promises to vNICs of this host, by the vNIC's name.
+    [[nodiscard]] std::map<std::string, VnicPromise> promises() const;
     /// Frames' destinations, and peers of whole TABLES, for which there was no room among the flows.
     [[nodiscard]] std::uint64_t left_out() const { return destinations_left_out_ + peers_left_out_; }
 

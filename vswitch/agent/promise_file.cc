@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kFormat = 1;
+/// Format 1 has no promises to vNICs; else it is the same.
+constexpr std::uint64_t kFormat = 2;
 constexpr Range kSeconds{0, 1ULL << 40U};
 
 struct Head {
@@ -42,9 +43,9 @@ Head read_head(const json& value, Faults& faults) {
     ObjectReader reader(value, "", faults);
     std::uint64_t version = 0;
     reader.read_integer("weir_promises", version, {1, UINT32_MAX});
-    if (version != kFormat) {
-        faults = {
-            {"weir_promises", std::to_string(version), std::to_string(kFormat), "it is of another version"}};
+    if (version > kFormat) {
+        faults = {{"weir_promises", std::to_string(version), "1 to " + std::to_string(kFormat),
+                   "it is of another version"}};
         return head;
     }
     reader.read_text("host", head.host);

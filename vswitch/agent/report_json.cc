@@ -191,6 +191,16 @@ json guarantee_json(const VnicReport& vnic) {
     return out;
 }
 
+/// null: the switch has no controller.
+json vnic_promise_json(const std::optional<VnicPromiseReport>& promise) {
+    if (!promise)
+        return nullptr;
+    json differences = json::array();
+    for (const PromiseDifference& each : promise->differences)
+        differences.push_back({{"key", each.key}, {"promised", each.promised}, {"file", each.file}});
+    return {{"from", promise->from}, {"differences", std::move(differences)}};
+}
+
 /// null: no controller has promised anything yet.
 json promises_json(const PromiseReport& promises) {
     if (promises.confirmed == 0)
@@ -286,6 +296,7 @@ json vnic_json(const VnicReport& vnic) {
             {"reservation_bps", config.reservation_bps},
             {"reservation_pps", config.reservation_pps},
             {"guarantee", guarantee_json(vnic)},
+            {"promise", vnic_promise_json(vnic.promise)},
             {"limit_bps", or_null(config.limit_bps)},
             {"limit_pps", or_null(config.limit_pps)},
             {"shares", config.shares},
@@ -372,6 +383,7 @@ json status_json(const SwitchReport& report) {
                          {"worker", vnic.worker},
                          {"state", vnic.up ? "up" : "down"},
                          {"refusal", or_null(vnic.refusal.why)},
+                         {"promise", vnic_promise_json(vnic.promise)},
                          {"steering", steering_json(vnic.steering)}});
     json tunnels = json::array();
     for (const TunnelReport& tunnel : report.tunnels)

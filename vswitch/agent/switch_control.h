@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "common/config/vnic_promise.h"
 #include "common/error.h"
 #include "common/types.h"
 #include "common/wire/records.h"
@@ -71,10 +72,24 @@ using Refusals = std::map<std::string, VnicRefusal>;
     return refusal.is_unknown ? config.on_unknown : config.on_refused;
 }
 
+/// The controller's promises to vNICs of this switch.
+struct VnicPromises {
+    bool is_kept = false;  ///< of an earlier run of the switch: no controller has confirmed them since
+    std::map<std::string, VnicPromise> by_vnic{};  ///< by the vNIC's name
+    bool operator==(const VnicPromises&) const = default;
+};
+
+/// Where a vNIC's guarantee, reservation, limit and shares come from.
+struct VnicPromiseReport {
+    const char* from = "file";                     ///< controller, kept (of an earlier run), file
+    std::vector<PromiseDifference> differences{};  ///< values that the file states besides
+};
+
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
-    VnicConfig config;
+    VnicConfig config;                         ///< in force: the file's, with the controller's promise
+    std::optional<VnicPromiseReport> promise;  ///< absent: the switch has no controller
     bool up = false;
     Steering steering;
     std::vector<std::string> features;
@@ -241,6 +256,7 @@ class SwitchControl {
     /// A copy of every counter: those of one vNIC, or of one worker, are of one moment between two
     /// iterations. @throws HostError when a worker does not answer
     [[nodiscard]] virtual SwitchReport report() = 0;
+    /// As the file and weirctl have it: without the controller's promises.
     [[nodiscard]] virtual SwitchConfig config() const = 0;
     /// @param vnic the result of parse_vnic() against config(): it is not checked again
     /// @throws HostError when the host refuses (device, socket, 1,024 vNICs, no service flow left); the
@@ -269,6 +285,11 @@ class SwitchControl {
     /// Replaces the vNICs that the controller refuses. They are held, or served as best effort (`on_refused`,
     /// `on_unknown`). @throws HostError as report()
     virtual void set_refusals(const Refusals& /*refusals*/) {}
+    /// Replaces the controller's promises. A vNIC without one has its file's values, and so has one that is
+    /// added before its promise comes. @throws HostError as report()
+    virtual void set_promises(const VnicPromises& /*promises*/) {}
+    /// Those of the last set_promises().
+    [[nodiscard]] virtual VnicPromises promises() const { return {}; }
     /// Periods that ended since the last call, in the order of their ends; the oldest are lost when more than
     /// 4,096 wait.
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;

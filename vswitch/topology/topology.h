@@ -4,9 +4,9 @@
 //
 // Parts: topology.cc constructs and destroys, posts commands to workers, and has the agent's tick;
 // topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
-// samples out, rates, windows and refusals in; topology_learned.cc keeps guests' assigned addresses over a
-// restart and over a vNIC's removal; topology_report.cc takes snapshots for reports, guarantee periods and
-// usage.
+// samples out, rates, windows and refusals in; topology_promises.cc puts its promises to vNICs in the place
+// of the file's values; topology_learned.cc keeps guests' assigned addresses over a restart and over a vNIC's
+// removal; topology_report.cc takes snapshots for reports, guarantee periods and usage.
 #pragma once
 
 #include <array>
@@ -56,6 +56,8 @@ class Topology final : public SwitchControl {
     void set_rates(const FlowRates& rates) override;
     void set_windows(const HostWindows& windows) override;
     void set_refusals(const Refusals& refusals) override;
+    void set_promises(const VnicPromises& promises) override;
+    [[nodiscard]] VnicPromises promises() const override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void set_billing_period(Nanos period) override;
     void note_controller(const ControllerReport& controller) override;
@@ -94,7 +96,8 @@ class Topology final : public SwitchControl {
         NamedFault link_named;
         NamedFault ring_fault;
         NamedFault front_end_fault;
-        VnicRefusal refusal;             // by the controller
+        VnicRefusal refusal;                               // by the controller
+        std::vector<PromiseDifference> differences_named;  // between its promise and its file
         std::uint64_t last_command = 0;  // of the owner: until it is done, values that it refers to must stay
         bool profile_due = false;        // the last one was not posted: its owner did not answer
     };
@@ -138,6 +141,15 @@ class Topology final : public SwitchControl {
     /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
     void post_due_profiles();
+
+    // topology_promises.cc
+    [[nodiscard]] const VnicPromise* controller_promise(const std::string& vnic) const;
+    /// The values in force of a vNIC with this configuration.
+    [[nodiscard]] VnicConfig in_force(const VnicConfig& file) const;
+    [[nodiscard]] VnicPromiseReport report_promise(const VnicConfig& file) const;
+    /// Begins the guarantee of the values in force anew if it is another one, after take_snapshots().
+    void change_guarantee(Vnic& vnic, const VnicConfig& file);
+    void name_differences(Vnic& vnic) const;
 
     // topology_allocations.cc
     /// By name, so that a vNIC that is removed and added again keeps its rates.
@@ -206,6 +218,7 @@ class Topology final : public SwitchControl {
     std::vector<DestinationSample::Taken> destinations_;  // by worker, as last taken
     HostWindows controller_windows_;
     Refusals refusals_;
+    VnicPromises promises_;
 };
 
 }  // namespace weir

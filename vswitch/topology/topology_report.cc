@@ -88,7 +88,9 @@ VnicReport Topology::report_vnic(VnicId id) const {
     VnicReport report;
     report.id = id;
     report.worker = vnic.path->fixed.owner;
-    report.config = vnic.config;
+    report.config = in_force(vnic.config);
+    if (!config_.controller.connect.empty())
+        report.promise = report_promise(vnic.config);
     report.up = vnic.port->up();
     report.steering = vnic.steering;
     report.features = vnic.port->features();

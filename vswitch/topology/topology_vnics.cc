@@ -61,14 +61,19 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
     take_snapshots();
-    const DirectionStats& from_vm = vnic.snapshot.from_vm;
-    record_usage(vnic,
-                 vnic.guarantee->change(promise_of(changed, config_.accounting), from_vm.delivered.bytes,
-                                        now(), from_vm.queued.packets != 0),
-                 true);
+    change_guarantee(vnic, changed);
     await(vnic.path->fixed.owner, post_profile(id, changed));
     vnic.config = changed;
+    name_differences(vnic);
     spdlog::info("vNIC {} changed", changed.name);
+}
+
+void Topology::change_guarantee(Vnic& vnic, const VnicConfig& file) {
+    const DirectionStats& from_vm = vnic.snapshot.from_vm;
+    record_usage(vnic,
+                 vnic.guarantee->change(promise_of(in_force(file), config_.accounting),
+                                        from_vm.delivered.bytes, now(), from_vm.queued.packets != 0),
+                 true);
 }
 
 void Topology::remove_vnic(const std::string& name) {
@@ -145,7 +150,7 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     vnic->rates.requests = rates_of(config.name).requests;
     if (const auto refused = refusals_.find(config.name); refused != refusals_.end())
         vnic->refusal = refused->second;
-    vnic->guarantee.emplace(promise_of(config, config_.accounting), 0, now());
+    vnic->guarantee.emplace(promise_of(in_force(config), config_.accounting), 0, now());
     vnic->path =
         std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]),
                                    profile_of(config, *vnic), config_.flood_limit_pps, now());
@@ -172,6 +177,7 @@ void Topology::add(const VnicConfig& config) {
         throw;
     }
     left_.erase(config.name);
+    name_differences(vnic);
     vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
 }
 
@@ -188,7 +194,7 @@ void Topology::remove(VnicId id) {
 }
 
 VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
-    VnicConfig bounded = with_current_guarantee(config, *vnic.guarantee);
+    VnicConfig bounded = with_current_guarantee(in_force(config), *vnic.guarantee);
     bound_by_controller(bounded, vnic.rates);
     return vnic.refusal.why.empty()
                ? make_vnic_profile(bounded, config_)

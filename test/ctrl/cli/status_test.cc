@@ -77,6 +77,17 @@ TEST_CASE("status and drops name the vNICs that the controller refuses, and thei
           "nothing was dropped\nthe controller refuses vNIC vm2: host h2 has it\n");
 }
 
+TEST_CASE("status names the vNICs of which the switch's file differs from the controller's specification") {
+    json status = canned_status();
+    status["vnics"][0]["promise"] = {{"from", "controller"}, {"differences", json::array()}};
+    CHECK_FALSE(has(switch_text(status, kPipe), "promise to vNIC"));
+    status["vnics"][0]["promise"]["differences"].push_back(
+        {{"key", "shares"}, {"promised", "100"}, {"file", "300"}});
+    CHECK(has(switch_text(status, kPipe),
+              "\n           promise to vNIC vm1 of the controller; its file differs: "
+              "shares 100 (file: 300)\n"));
+}
+
 TEST_CASE("status is one screen") {
     CHECK(switch_text(canned_status(), kPipe) ==
           R"(host h1, weir-switch 0.1.0, up 2 h 3 min, isolation on, accounting wire, poll busy

@@ -99,6 +99,25 @@ TEST_CASE("what a vNIC may receive is shown where it differs from what it may se
               .find("  receives      reservation 1 Gbit/s, limit 3 Gbit/s, shares 7\n") != std::string::npos);
 }
 
+TEST_CASE("a vNIC is shown with the origin of its values, where its switch has a controller") {
+    nlohmann::json vnic = canned_vnic();
+    CHECK(vnic_text(vnic, "wire", kPipe).find("  promise") == std::string::npos);
+    const auto line = [&vnic](const char* promise) {
+        vnic["promise"] = nlohmann::json::parse(promise);
+        const std::string text = vnic_text(vnic, "wire", kPipe);
+        const std::size_t from = text.find("  promise");
+        return text.substr(from, text.find('\n', from) - from);
+    };
+    CHECK(line(R"({"from": "controller", "differences": []})") == "  promise       of the controller");
+    CHECK(
+        line(R"({"from": "kept", "differences": [{"key": "reservation", "promised": "1Gbit", "file": "2Gbit"},
+                   {"key": "shares", "promised": "100", "file": "300"}]})") ==
+        "  promise       of the controller, kept from an earlier run; its file differs: reservation 1Gbit "
+        "(file: 2Gbit); shares 100 (file: 300)");
+    CHECK(line(R"({"from": "file", "differences": []})") ==
+          "  promise       of the switch's file: the controller has made none");
+}
+
 TEST_CASE("key=value pairs become an object of the right types") {
     CHECK(
         object_of_pairs(
@@ -114,6 +133,9 @@ TEST_CASE("key=value pairs become an object of the right types") {
                  {{"name", "my.cache"}, {"burst", "1s"}}}}});
     CHECK(object_of_pairs({"addresses=10.0.0.5,fd00:5::/64", "dhcp=client", "router=true"}) ==
           json::parse(R"({"addresses": ["10.0.0.5", "fd00:5::/64"], "dhcp": "client", "router": true})"));
+    CHECK(object_of_pairs({"guarantee_kind=dynamic", "size=75GB", "mac=52:54:00:00:00:01", "vlan=7"}) ==
+          json::parse(
+              R"({"guarantee_kind": "dynamic", "size": "75GB", "mac": "52:54:00:00:00:01", "vlan": 7})"));
     CHECK(object_of_pairs({"addresses=none"}) == json{{"addresses", nullptr}});
     CHECK_THROWS_AS(object_of_pairs({"disk.limit=1tokens", "disk.limit=2tokens"}), Failure);
     CHECK_THROWS_AS(object_of_pairs({"limit"}), Failure);

@@ -113,6 +113,33 @@ TEST_CASE("a vNIC that the controller refuses has the reason in status, vnic.sho
     CHECK(console.ask("status").at("controller").at("refused_vnics")[0].at("service") == "best_effort");
 }
 
+TEST_CASE("vnic.show and status have the origin of a vNIC's values, and the file's where they differ") {
+    Console console;
+    CHECK(console.ask("vnic.show", {{"name", "vm1"}})["promise"] == nullptr);
+    console.control.promise = VnicPromiseReport{"controller", {{"reservation", "1Gbit", "2Gbit"}}};
+    const json expected = json::parse(
+        R"({"from": "controller", "differences": [{"key": "reservation", "promised": "1Gbit", "file": "2Gbit"}]})");
+    CHECK(console.ask("vnic.show", {{"name", "vm1"}})["promise"] == expected);
+    CHECK(console.ask("status")["vnics"][0]["promise"] == expected);
+}
+
+TEST_CASE("vnic.set of a value that the controller promises is refused with the controller's command") {
+    Console console;
+    console.control.promised.by_vnic["vm1"] =
+        VnicPromise{.reservation_bps = 1'000'000'000, .limit_bps = 4'000'000'000};
+    const auto set = [](const char* vnic, const json& change) {
+        return json{{"name", vnic}, {"change", change}};
+    };
+    const json fault = console.refused("vnic.set", set("vm1", {{"shares", 200}}));
+    CHECK(fault["path"] == "change.shares");
+    CHECK(fault["message"].get<std::string>().find("weirctl tenant set-vnic TENANT vm1 weight=VALUE") !=
+          std::string::npos);
+    CHECK(console.refused("vnic.set", set("vm1", {{"limit", "5Gbit"}}))["path"] == "change.limit");
+    CHECK(console.ask("vnic.set", set("vm1", {{"limit", "3Gbit"}}))["limit"] == "3Gbit");
+    CHECK(console.ask("vnic.set", set("vm1", {{"cycle_shares", 200}}))["cycle_shares"] == 200);
+    CHECK(console.ask("vnic.set", set("vm2", {{"shares", 200}}))["shares"] == 200);
+}
+
 TEST_CASE("status names the host and every vNIC") {
     Console console;
     const json data = console.ask("status");

@@ -48,6 +48,7 @@ class FakeControl final : public SwitchControl {
             one.stats.bursts = 3;
             one.stats.held_ns = {5, 6, 7};
             one.learned = learned;
+            one.promise = promise;
             one.front_end_fault = front_end_fault;
             if (const auto refused = refusals.find(config.name); refused != refusals.end())
                 one.refusal = refused->second;
@@ -76,6 +77,8 @@ class FakeControl final : public SwitchControl {
         rates = given;
     }
     void set_refusals(const Refusals& given) override { refusals = given; }
+    void set_promises(const VnicPromises& given) override { promised = given; }
+    VnicPromises promises() const override { return promised; }
     std::vector<UsageReport> take_usage() override { return {}; }
     void note_controller(const ControllerReport& report) override { controller = report; }
     void tick() override { ++ticks; }
@@ -93,6 +96,8 @@ class FakeControl final : public SwitchControl {
     std::string rates_complaint;         ///< likewise, of rates alone
     FlowRates rates;
     Refusals refusals;
+    VnicPromises promised;
+    std::optional<VnicPromiseReport> promise;  ///< of every vNIC
     std::optional<ControllerReport> controller;
     std::atomic<unsigned> reports{0};  ///< asked for so far
     std::atomic<unsigned> ticks{0};

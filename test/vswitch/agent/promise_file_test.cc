@@ -22,7 +22,8 @@ KeptPromises promises_of_a_cluster() {
                                   .tenant = "A",
                                   .host = "h1",
                                   .mac = "52:54:00:00:00:01",
-                                  .floor = 250'000},
+                                  .floor = 250'000,
+                                  .promise = VnicPromise{.reservation_bps = 7'000'000}},
                                  {.id = 17, .kind = wire::Endpoint::Kind::kAppliance, .name = "disk"}},
                    .guarantees = {{.flow = {3, 17}, .rate = {wire::kNoStatement, 400, wire::kNoStatement}}}}};
 }
@@ -84,11 +85,26 @@ TEST_CASE("the promises of another host, of another version and of another user'
     CHECK_FALSE(foreign.promises);
     CHECK(foreign.refusal == "it is of host \"h1\", not of h2");
     std::string later = disk.text;
-    later.replace(later.find("\"weir_promises\":1"), 17, "\"weir_promises\":2, \"spam\": 1");
+    later.replace(later.find("\"weir_promises\":2"), 17, "\"weir_promises\":3, \"spam\": 1");
     CHECK(disk.refusal_of(later).find("of another version") != std::string::npos);
     REQUIRE(disk.file.write(promises_of_a_cluster()).empty());
     REQUIRE(::chmod(disk.file.path().c_str(), 0662) == 0);
     CHECK(disk.file.read().refusal == "other users may write to it");
+}
+
+TEST_CASE("a file of the version before, without promises to vNICs, is read", "[promises]") {
+    PromisesOnDisk disk;
+    KeptPromises before = promises_of_a_cluster();
+    before.tables.endpoints[0].promise.reset();
+    REQUIRE(disk.file.write(before).empty());
+    std::ifstream stream(disk.file.path());
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    text.replace(text.find("\"weir_promises\":2"), 17, "\"weir_promises\":1");  // the checksum has no version
+    std::ofstream(disk.file.path(), std::ios::trunc) << text;
+    const PromiseFile::Read read = disk.file.read();
+    CHECK(read.refusal.empty());
+    REQUIRE(read.promises);
+    CHECK(*read.promises == before);
 }
 
 TEST_CASE("a WELCOME that refuses is no promise", "[promises]") {

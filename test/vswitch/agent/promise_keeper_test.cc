@@ -86,6 +86,50 @@ TEST_CASE("a switch that the controller refuses says so, and keeps to the promis
     CHECK(keeper.report(line.session, kNoon + 5).age == 5);
 }
 
+TEST_CASE("promises to vNICs of this host outlast the switch, and count as kept until a controller's come",
+          "[promises]") {
+    const weir::test::TempFolder folder;
+    wire::Tables tables = tables_of_h1(400);
+    tables.endpoints[0].promise = VnicPromise{.reservation_bps = 7'000'000};
+    tables.endpoints[1].promise = VnicPromise{.reservation_bps = 9'000'000};  // of another host's vNIC
+    const auto promised = [](const VnicPromises& promises) {
+        REQUIRE(promises.by_vnic.size() == 1);
+        return promises.by_vnic.at("a1").reservation_bps;
+    };
+    REQUIRE(PromiseFile(folder.file("h1"), "h1")
+                .write({kNoon, {.interval = kNanosPerSec, .validity = 3}, tables})
+                .empty());
+    Line line;
+    CHECK(line.session.promises() == VnicPromises{});
+    PromiseKeeper keeper(folder.file("h1"), "h1");
+    keeper.restore(line.session, kNoon);
+    (void)line.rates();
+    CHECK(promised(line.session.promises()) == 7'000'000);
+    CHECK(line.session.promises().is_kept);
+    line.welcome(kNanosPerSec);
+    CHECK(promised(line.session.promises()) == 7'000'000);
+    CHECK(line.session.promises().is_kept);
+    tables.endpoints[0].promise->reservation_bps = 8'000'000;
+    const std::uint64_t revision = line.session.promise_revision();
+    line.send(wire::Type::kTables, wire::to_text(tables), kNanosPerSec);
+    CHECK(promised(line.session.promises()) == 8'000'000);
+    CHECK_FALSE(line.session.promises().is_kept);
+    CHECK(line.session.promise_revision() > revision);
+    line.session.tick(20 * kNanosPerSec);  // silent: the promise stays
+    CHECK(line.session.state() == ControllerSession::State::kSilent);
+    CHECK(promised(line.session.promises()) == 8'000'000);
+    FlowRates rates;
+    (void)line.session.update_rates(rates);
+    wire::Tables change{.endpoints = {tables.endpoints[0]}, .changes = true};
+    change.endpoints[0].promise->reservation_bps = 6'000'000;
+    line.welcome(21 * kNanosPerSec);
+    line.send(wire::Type::kTables, wire::to_text(change), 21 * kNanosPerSec);
+    CHECK(promised(line.session.promises()) == 6'000'000);
+    CHECK(line.session.update_rates(rates));  // they are applied together with rates
+    line.tables(400, 22 * kNanosPerSec);      // a controller that knows no promises
+    CHECK(line.session.promises().by_vnic.empty());
+}
+
 TEST_CASE("without a file, and with one of another host, nothing is put into force", "[promises]") {
     const weir::test::TempFolder folder;
     Line line;
