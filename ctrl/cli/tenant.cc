@@ -213,7 +213,11 @@ void add_tenant_set_vnic(CLI::App& command, Session& session) {
     command.add_option("TENANT", *tenant, "the tenant")->required();
     command.add_option("NAME", *name, "its vNIC")->required();
     command.add_option("PAIRS", *pairs, "KEY=VALUE, each a new value; none removes a key")->required();
-    command.footer("Example:\n  weirctl tenant set-vnic C c3 reservation=200Mbit limit=none");
+    command.footer(
+        "Examples:\n"
+        "  weirctl tenant set-vnic C c3 reservation=200Mbit limit=none\n"
+        "  weirctl tenant set-vnic C c3 guarantee_kind=dynamic size=75GB time=600s reservation=none\n"
+        "  weirctl tenant set-vnic C c3 mac=52:54:00:00:00:03 vlan=7");
     command.callback([&session, options, tenant, name, pairs] {
         const json change = object_of_pairs(*pairs);
         edit_vnics(session, *options, *tenant,

@@ -7,7 +7,9 @@
 #include <set>
 #include <string_view>
 
+#include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "common/config/vnic_promise.h"
 #include "common/units.h"
 
 namespace weir {
@@ -118,6 +120,15 @@ void compare_parts(const TenantConfig& before, const TenantConfig& now, Promises
     }
 }
 
+/// Kinds are ordered from the largest promise to the smallest.
+GuaranteeKind kind_in(const TenantVnicConfig& vnic) {
+    return kind_of({.guarantee = vnic.guarantee, .reservation_bps = vnic.reservation_bps});
+}
+
+std::string kind_text(const TenantVnicConfig& vnic) {
+    return std::string(guarantee_name(kind_in(vnic)));
+}
+
 void compare_vnics(const TenantConfig& before, const TenantConfig& now, Promises& out) {
     const auto index = index_of(now.vnics);
     for (const TenantVnicConfig& old : before.vnics) {
@@ -127,10 +138,14 @@ void compare_vnics(const TenantConfig& before, const TenantConfig& now, Promises
             out.sentences.push_back(owner + " is removed");
             continue;
         }
-        out.compare_rate(owner, "reservation", old.reservation_bps, found->second->reservation_bps);
-        out.compare_limit(owner, "limit", old.limit_bps, found->second->limit_bps, format_rate);
-        if (found->second->weight < old.weight)
-            out.note(owner, "weight", std::to_string(old.weight), std::to_string(found->second->weight));
+        const TenantVnicConfig& vnic = *found->second;
+        // A reservation that comes or goes has its own sentence.
+        if ((old.guarantee || vnic.guarantee) && kind_in(vnic) > kind_in(old))
+            out.note(owner, "guarantee_kind", kind_text(old), kind_text(vnic));
+        out.compare_rate(owner, "reservation", old.reservation_bps, vnic.reservation_bps);
+        out.compare_limit(owner, "limit", old.limit_bps, vnic.limit_bps, format_rate);
+        if (vnic.weight < old.weight)
+            out.note(owner, "weight", std::to_string(old.weight), std::to_string(vnic.weight));
     }
 }
 

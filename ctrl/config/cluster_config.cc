@@ -9,6 +9,7 @@
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "common/config/vnic_promise.h"
 
 namespace weir {
 namespace {
@@ -159,7 +160,14 @@ void read_tenant_vnic(ObjectReader& reader, TenantConfig& tenant) {
     TenantVnicConfig vnic;
     read_needed_name(reader, "the vNIC's name, as in the switch's file", vnic.name);
     read_name(reader, "host", vnic.host);
-    reader.read_quantity("reservation", Quantity::kBitRate, vnic.reservation_bps, {0, kLinkRateMax});
+    read_mac(reader, "mac", vnic.mac);
+    reader.read_integer("vlan", vnic.vlan, {0, 4094});
+    VnicPromise promise;
+    read_guarantee(reader, promise);
+    vnic.guarantee = promise.guarantee;
+    vnic.reservation_bps = promise.reservation_bps;
+    vnic.size_bytes = promise.size_bytes;
+    vnic.time = promise.time;
     reader.read_limit("limit", Quantity::kBitRate, vnic.limit_bps, kLinkRange);
     reader.read_integer("weight", vnic.weight, kWeightRange);
     if (vnic.limit_bps && *vnic.limit_bps < vnic.reservation_bps)
@@ -301,6 +309,22 @@ void check_pooled_appliances(const ClusterConfig& config, Faults& faults) {
         }
 }
 
+/// Two vNICs of a tenant in one VLAN cannot share an address; a VLAN that is not stated may be any.
+void check_addresses(const TenantConfig& tenant, const std::string& path, Faults& faults) {
+    std::map<std::pair<std::string_view, std::optional<std::uint16_t>>, std::string_view> owners;
+    for (std::size_t i = 0; i < tenant.vnics.size(); ++i) {
+        const TenantVnicConfig& vnic = tenant.vnics[i];
+        if (vnic.mac.empty())
+            continue;
+        const auto [owner, is_new] =
+            owners.emplace(std::pair(std::string_view(vnic.mac), vnic.vlan), vnic.name);
+        if (!is_new)
+            faults.push_back({path + '.' + at("vnics", i) + ".mac", in_quotes(vnic.mac),
+                              "an address of its own among the tenant's vNICs of a VLAN",
+                              "vNIC " + in_quotes(owner->second) + " has it already"});
+    }
+}
+
 void check_tenant(const TenantConfig& tenant, const std::string& path, const Names& hosts,
                   const Names& appliances, Names& endpoints, Faults& faults) {
     for (std::size_t i = 0; i < tenant.vnics.size(); ++i) {
@@ -311,6 +335,7 @@ void check_tenant(const TenantConfig& tenant, const std::string& path, const Nam
                               "another vNIC or appliance has it already"});
         check_known(own + ".host", vnic.host, hosts, "topology.hosts", faults);
     }
+    check_addresses(tenant, path, faults);
     check_unique(path + ".appliances", "name", tenant.appliances, &TenantApplianceConfig::name, faults);
     for (std::size_t i = 0; i < tenant.appliances.size(); ++i)
         check_known(path + '.' + at("appliances", i) + ".name", tenant.appliances[i].name, appliances,

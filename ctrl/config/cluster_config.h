@@ -65,7 +65,12 @@ struct TenantVnicConfig {
     std::string host{};                 ///< where it must be; empty = any host
     std::uint64_t reservation_bps = 0;  ///< each way, to and from the tenant's other vNICs (hose)
     std::optional<std::uint64_t> limit_bps{};
-    std::uint32_t weight = 100;  ///< among the tenant's vNICs
+    std::uint32_t weight = 100;  ///< among the tenant's vNICs, and its shares of its host's uplink
+    std::optional<GuaranteeKind> guarantee{};  ///< absent = strict with a reservation, fairness without
+    std::uint64_t size_bytes = 0;              ///< of a dynamic guarantee, whose reservation is size / time
+    Nanos time = 0;                            ///< likewise
+    std::string mac{};                         ///< that it must have, lower case; empty = any
+    std::optional<std::uint16_t> vlan{};       ///< likewise; 0 = untagged
 
     bool operator==(const TenantVnicConfig&) const = default;
 };
@@ -121,8 +126,8 @@ struct ClusterConfig {
     std::vector<PoolConfig> pools;
 };
 
-/// The largest file of 100,000 vNICs has 1,820,000 values and 45 MB of text besides blanks.
-inline constexpr JsonBounds kClusterBounds{.bytes = 128U << 20, .values = 2'000'000};
+/// The largest file of 100,000 vNICs has 2,220,000 values and 55 MB of text besides blanks.
+inline constexpr JsonBounds kClusterBounds{.bytes = 128U << 20, .values = 2'400'000};
 
 /// A check beyond the file's form, such as placement_faults() of ctrl/placement.
 using ClusterCheck = std::function<Faults(const ClusterConfig&)>;

@@ -7,6 +7,7 @@
 
 #include "common/utc_text.h"
 #include "common/wire/records.h"
+#include "ctrl/daemon/promises.h"
 
 namespace weir {
 namespace {
@@ -258,6 +259,8 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
                                 std::string(wire::capability::kBlocked)};
     if (session.tables_by_need)
         welcome.capabilities.emplace_back(wire::capability::kTablesByNeed);
+    if (takes_promises(session))
+        welcome.capabilities.emplace_back(wire::capability::kVnicPromises);
     send_json(session, Type::kWelcome, wire::to_text(welcome));
     send_tables(session);
     session.sender.send_snapshot();

@@ -4,6 +4,7 @@
 
 #include "ctrl/daemon/controller.h"
 #include "ctrl/daemon/kept_demands.h"
+#include "ctrl/daemon/promises.h"
 
 namespace weir {
 
@@ -130,7 +131,7 @@ void Controller::refuse_displaced(const Displaced& vnic, const Renumbering& plac
 /// A refusal by the configuration before may be none any more, and the reverse.
 void Controller::judge_refusals(Session& session) {
     for (Refusal& refused : session.refused_vnics) {
-        std::string why = world_->why_never(session.host, refused.vnic.name, refused.vnic.tenant);
+        std::string why = world_->why_never(session.host, refused.vnic);
         const bool was_final = std::exchange(refused.is_final, !why.empty());
         if (!refused.is_final || (was_final && refused.why == why))
             continue;
@@ -140,8 +141,11 @@ void Controller::judge_refusals(Session& session) {
 }
 
 wire::Tables Controller::view_of(const Session& session) const {
-    if (session.tables_by_need)
-        return world_->views.view(session.host, session.appliances);
+    if (session.tables_by_need) {
+        wire::Tables view = world_->views.view(session.host, session.appliances);
+        add_promises(world_->cluster, session, view);
+        return view;
+    }
     return world_->cluster.tables_of(session.host,
                                      wire::has(session.capabilities, wire::capability::kPairFloors));
 }

@@ -17,6 +17,7 @@
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/bill_json.h"
+#include "ctrl/daemon/promises.h"
 #include "ctrl/store/backup.h"
 
 namespace weir {
@@ -92,9 +93,11 @@ json store_json(const DeferredWrites& writes) {
             {"audit_omitted", state.audit_omitted}};
 }
 
-/// Two files state a host's link: the switch's, and the cluster's. The smaller one counts, and the difference
-/// is for the operator to settle.
-json warnings_of(const ClusterConfig& config, const Session& session, const LinkPlan& link) {
+/// Two files state a host's link, and may state promises to its vNICs: the switch's, and the cluster's. The
+/// smaller link counts, and the cluster's promises; the difference is for the operator to settle.
+json warnings_of(const World& world, const Session& session) {
+    const ClusterConfig& config = world.config;
+    const LinkPlan& link = world.cluster.link_plan(session.host);
     const auto planned = static_cast<std::uint64_t>(
         std::llround(static_cast<double>(config.hosts[session.host].uplink_bps) * (1 - config.headroom)));
     json warnings = json::array();
@@ -106,6 +109,8 @@ json warnings_of(const ClusterConfig& config, const Session& session, const Link
     if (link.kept_part < 1)
         warnings.push_back(cut_text(link) +
                            " until the link has its capacity again, or vNICs leave the host");
+    for (std::string& each : promise_warnings(world.cluster, session))
+        warnings.push_back(std::move(each));
     return warnings;
 }
 
@@ -410,7 +415,7 @@ json Controller::status(Nanos now) const {
             one["vnics"] = world_->cluster.vnics_of(host).size();
             one["flows"] = session->rates.size();
             one["refused_vnics"] = refused_lines(*session, world_->cluster);
-            one["warnings"] = warnings_of(world_->config, *session, world_->cluster.link_plan(host));
+            one["warnings"] = warnings_of(*world_, *session);
             one["peers"] = world_->views.peers_of(host);
             one["endpoints_left_out"] = session->endpoints_left_out;
             if (const auto kept = kept_.find(host); kept != kept_.end())

@@ -31,7 +31,7 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
     std::set<std::uint32_t> left = world_->cluster.vnics_of(session.host);
     std::vector<std::string> whys;
     for (const wire::HelloVnic& vnic : hello.vnics) {
-        whys.push_back(world_->why_never(session.host, vnic.name, vnic.tenant));
+        whys.push_back(world_->why_never(session.host, vnic));
         if (whys.back().empty())
             left.erase(world_->cluster.find_vnic(vnic.name)->id);
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/promises.h"
 
 namespace weir {
 namespace {
@@ -41,6 +42,10 @@ std::uint64_t cut(wire::Tables& tables, const std::string& host) {
 void Controller::note_capabilities(Session& session, const wire::Hello& hello) {
     session.capabilities = hello.capabilities;
     session.tables_by_need = wire::has(hello.capabilities, wire::capability::kTablesByNeed);
+    session.stated.clear();
+    for (const wire::HelloVnic& vnic : hello.vnics)
+        if (vnic.stated)
+            session.stated.emplace(vnic.name, *vnic.stated);
     session.tracked.clear();
     for (const wire::HelloAppliance& appliance : hello.appliances)
         session.tracked.push_back(appliance.name);
@@ -128,6 +133,7 @@ void Controller::send_tables(Session& session) {
     if (session.tables_by_need) {
         wire::Tables tables = world_->views.whole(session.host, session.appliances);
         add_refusals(session, tables);
+        add_promises(world_->cluster, session, tables);
         return send_tables(session, std::move(tables));
     }
     const std::string& host = world_->config.hosts[session.host].name;

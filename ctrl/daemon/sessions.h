@@ -100,19 +100,20 @@ struct Session {
     /// The host's demands are known: a DEMAND arrived in this session, or in one before without a silence
     /// since. Until then the rates are those of the session before, or of the stored epoch.
     bool has_demands = false;
-    bool is_unsaved = false;                ///< rates were sent that the store does not have yet
-    bool tables_due = false;                ///< its refusals changed
-    std::int64_t revision = 0;              ///< of the specification that the switch has confirmed
-    std::int64_t adopted_at = -1;           ///< interval of the last adoption, or the one before it began
-    bool demands_due = false;               ///< flows are allowed that were not: a whole DEMAND is needed
-    bool is_first = false;                  ///< its HELLO is the host's first: the vNICs in it are there
-    std::vector<Refusal> refused_vnics;     ///< in the order of the HELLO
-    std::vector<std::string> unbilled;      ///< wire::Hello::unbilled
-    bool tables_by_need = false;            ///< wire::capability::kTablesByNeed
-    std::vector<std::string> tracked;       ///< names of the appliances that the switch tracks
-    std::vector<std::uint32_t> appliances;  ///< ids of those that the cluster file has, ordered
-    std::uint32_t asked = 0;                ///< addresses that were answered in this interval
-    std::uint64_t endpoints_left_out = 0;   ///< of the last TABLES: too many for a switch of an older version
+    bool is_unsaved = false;                    ///< rates were sent that the store does not have yet
+    bool tables_due = false;                    ///< its refusals changed
+    std::int64_t revision = 0;                  ///< of the specification that the switch has confirmed
+    std::int64_t adopted_at = -1;               ///< interval of the last adoption, or the one before it began
+    bool demands_due = false;                   ///< flows are allowed that were not: a whole DEMAND is needed
+    bool is_first = false;                      ///< its HELLO is the host's first: the vNICs in it are there
+    std::vector<Refusal> refused_vnics;         ///< in the order of the HELLO
+    std::map<std::string, VnicPromise> stated;  ///< wire::HelloVnic::stated, by the vNIC's name
+    std::vector<std::string> unbilled;          ///< wire::Hello::unbilled
+    bool tables_by_need = false;                ///< wire::capability::kTablesByNeed
+    std::vector<std::string> tracked;           ///< names of the appliances that the switch tracks
+    std::vector<std::uint32_t> appliances;      ///< ids of those that the cluster file has, ordered
+    std::uint32_t asked = 0;                    ///< addresses that were answered in this interval
+    std::uint64_t endpoints_left_out = 0;  ///< of the last TABLES: too many for a switch of an older version
 };
 
 class Sessions {

@@ -68,23 +68,24 @@ std::optional<UsageDesk::Payer> UsageDesk::payer_of(const Sender& sender, const 
                                vnic.unix_time * static_cast<std::int64_t>(kNanosPerSec);
         if (!is_before || !sender.has_removed || !sender.has_removed(vnic.name))
             return std::nullopt;
-        return Payer{&vnic.name, &vnic.tenant, vnic.reservation_bps};
+        return Payer{&vnic.name, &vnic.tenant, vnic.reservation_bps, false};
     }
     const ClusterEnd* const end = cluster_->find_end(period.vnic);
     if (end == nullptr || end->is_appliance || !may_report(sender.host, *end, period, now))
         return std::nullopt;
     const TenantConfig& tenant = cluster_->config().tenants[end->tenant];
     const TenantVnicConfig& vnic = tenant.vnics[end->index];
-    return Payer{&vnic.name, &tenant.name, vnic.reservation_bps};
+    return Payer{&vnic.name, &tenant.name, vnic.reservation_bps, vnic.guarantee == GuaranteeKind::kDynamic};
 }
 
-/// The controller's own promise counts. A dynamic guarantee is the switch's alone: its size and time are in
-/// no cluster file.
+/// The controller's own promise counts. A dynamic guarantee that the cluster file does not have is the
+/// switch's alone: of a switch that does not know promises.
 std::uint64_t UsageDesk::promise_of(const std::string& host, const Payer& payer, const wire::Usage& period) {
-    if (period.guarantee == GuaranteeKind::kDynamic)
+    const bool is_dynamic = period.guarantee == GuaranteeKind::kDynamic;
+    if (is_dynamic && !payer.is_dynamic)
         return period.promised;
-    const std::uint64_t own =
-        period.guarantee == GuaranteeKind::kStrict ? payer.reservation_bps / kBitsPerByte : 0;
+    const bool has_rate = is_dynamic || period.guarantee == GuaranteeKind::kStrict;
+    const std::uint64_t own = has_rate ? payer.reservation_bps / kBitsPerByte : 0;
     if (own != period.promised) {
         ++counters_.promises;
         note_("promise", "vNIC " + *payer.vnic + " of host " + host + " reports a guarantee of " +

@@ -100,6 +100,7 @@ class UsageDesk {
         const std::string* vnic = nullptr;
         const std::string* tenant = nullptr;
         std::uint64_t reservation_bps = 0;
+        bool is_dynamic = false;  ///< the cluster file has a dynamic guarantee, of which that is the mean
     };
     [[nodiscard]] std::optional<Payer> payer_of(const Sender& sender, const wire::Usage& period,
                                                 std::int64_t now);

@@ -40,16 +40,22 @@ World::World(ClusterConfig of, const Cluster::IdOf& id_of, const billing::UseTab
         stated_links.push_back({cluster.uplink_bytes(host), 1});
 }
 
-std::string World::why_never(HostIndex host, std::string_view vnic, std::string_view tenant) const {
-    const ClusterEnd* end = cluster.find_vnic(vnic);
+std::string World::why_never(HostIndex host, const wire::HelloVnic& vnic) const {
+    const ClusterEnd* end = cluster.find_vnic(vnic.name);
     if (end == nullptr)
         return "it is not in the cluster file";
     const TenantConfig& owner = config.tenants[end->tenant];
-    if (!tenant.empty() && tenant != owner.name)
-        return "its tenant is " + owner.name + ", not " + std::string(tenant);
-    const std::string& wanted = owner.vnics[end->index].host;
-    if (!wanted.empty() && wanted != config.hosts[host].name)
-        return "its host is " + wanted;
+    if (!vnic.tenant.empty() && vnic.tenant != owner.name)
+        return "its tenant is " + owner.name + ", not " + vnic.tenant;
+    const TenantVnicConfig& wanted = owner.vnics[end->index];
+    if (!wanted.host.empty() && wanted.host != config.hosts[host].name)
+        return "its host is " + wanted.host;
+    if (!wanted.mac.empty() && wanted.mac != vnic.mac)
+        return "its MAC address is " + wanted.mac + ", and the switch's file has " +
+               (vnic.mac.empty() ? "none" : vnic.mac);
+    if (wanted.vlan && *wanted.vlan != vnic.vlan)
+        return "its VLAN is " + std::to_string(*wanted.vlan) + ", and the switch's file has " +
+               std::to_string(vnic.vlan);
     return {};
 }
 
@@ -108,8 +114,9 @@ std::vector<Displaced> World::take_places(const World& before, const Renumbering
         const HostIndex host = places.hosts[old.host];
         const std::string& name = before.cluster.name_of(old);
         const std::string& tenant = before.config.tenants[old.tenant].name;
-        std::string why = host == kNowhere ? "its host is not in the cluster file"
-                                           : why_never(host, name, old.states_tenant ? tenant : "");
+        std::string why = host == kNowhere
+                              ? "its host is not in the cluster file"
+                              : why_never(host, {name, old.states_tenant ? tenant : "", old.mac, old.vlan});
         const bool is_final = !why.empty();
         if (!is_final)
             why = admission.why_not(*cluster.find_vnic(name), host);

@@ -75,8 +75,8 @@ struct World {
     /// Takes over demands, views and estimates, after take_places(). @return as Solver::take_over()
     [[nodiscard]] std::vector<std::string> take_state(World& before, const Renumbering& places);
     /// Why the configuration has no place for a vNIC on the host, even an empty one; empty: it has.
-    /// @param tenant empty = not stated
-    [[nodiscard]] std::string why_never(HostIndex host, std::string_view vnic, std::string_view tenant) const;
+    /// @param vnic as its switch states it; an empty tenant is not stated
+    [[nodiscard]] std::string why_never(HostIndex host, const wire::HelloVnic& vnic) const;
 
     const ClusterConfig config;
     Cluster cluster;

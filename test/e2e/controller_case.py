@@ -57,8 +57,9 @@ class ControllerCase(Case):
             "appliances": [APPLIANCE], "tenants": [tenant("A", "vm1"), tenant("B", "vm2", reservation=200)], **keys})
         return self.controller.start()
 
-    def join(self, name, *numbers, core=1, host=None, **controller):
-        """Starts a switch with these VMs' vNICs, each of which may use the disk up to 5000 tokens; its `host` is its name."""
+    def join(self, name, *numbers, core=1, host=None, uplink=None, vnic=None, **controller):
+        """Starts a switch with these VMs' vNICs, each of which may use the disk up to 5000 tokens; its `host` is its name, and `vnic`
+        are further keys of its first vNIC."""
         folder = self.path(name)
         os.makedirs(folder, exist_ok=True)
         cost = self.path("cost.json")
@@ -68,7 +69,9 @@ class ControllerCase(Case):
         switch = Switch(folder, {
             "host": host or name, "workers": [core], "poll": "adaptive", "controller": link,
             "appliances": [{"name": "disk", "address": "10.0.0.3", "port": NBD_PORT, "protocol": "nbd", "cost": cost}],
-            "vnics": [self.vnic(number, appliances=[{"name": "disk", "limit": "5ktokens"}]) for number in numbers]})
+            **({"uplink": uplink} if uplink else {}),
+            "vnics": [self.vnic(number, appliances=[{"name": "disk", "limit": "5ktokens"}], **((vnic or {}) if place == 0 else {}))
+                      for place, number in enumerate(numbers)]})
         self.switches.append(switch)
         return switch.start()
 

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build"))
 WEIRCTL = os.path.join(BUILD, "ctrl", "cli", "weirctl")
 LATE = "no reply within"
-CHANGES = {"set", "add", "remove", "reset", "apply", "drain", "step"}
+CHANGES = {"set", "set-vnic", "add", "remove", "reset", "apply", "drain", "step"}
 # Less than the time that a command may take in all, so that it is weirctl that reports.
 CHANGE_BOUND = f"{min(BOUND_SECONDS / 2, 3600)}s"
 

@@ -71,6 +71,14 @@ TEST_CASE("each promise that becomes smaller has its sentence", "[change]") {
                                          "vNIC a1: limit none -> 2Gbit",
                                          "vNIC a2: reservation 1Gbit -> 500Mbit",
                                          "tenant B: its part of tape is removed", "vNIC b1 is removed"});
+    CHECK(smaller([](json& now) { now["tenants"][0]["vnics"][1]["guarantee_kind"] = "strict"; }).empty());
+    CHECK(smaller([](json& now) { now["tenants"][0]["vnics"][0]["guarantee_kind"] = "best_effort"; }) ==
+          std::vector<std::string>{"vNIC a1: guarantee_kind fairness -> best_effort"});
+    CHECK(smaller([](json& now) {
+              now["tenants"][0]["vnics"][1] = json::parse(
+                  R"({"name": "a2", "guarantee_kind": "dynamic", "size": "37500MB", "time": "600s"})");
+          }) == std::vector<std::string>{"vNIC a2: guarantee_kind strict -> dynamic",
+                                         "vNIC a2: reservation 1Gbit -> 500Mbit"});
     CHECK(smaller([](json& now) { now["tenants"].erase(1); }) ==
           std::vector<std::string>{"tenant B is removed"});
     CHECK(smaller([](json& now) { now["tenants"][0]["vnics"][1]["reservation"] = "2Gbit"; }).empty());

@@ -78,6 +78,13 @@ TEST_CASE("the documented example is read with its values") {
     const TenantConfig& tenant = config.tenants[0];
     CHECK(tenant.vnics.at(0).limit_bps == 8'000'000'000);
     CHECK_FALSE(tenant.vnics.at(1).limit_bps);
+    CHECK(tenant.vnics.at(0).mac == "52:54:00:00:00:01");
+    CHECK(tenant.vnics.at(0).vlan == 0);
+    CHECK_FALSE(tenant.vnics.at(0).guarantee);
+    CHECK(tenant.vnics.at(1).guarantee == GuaranteeKind::kDynamic);
+    CHECK(tenant.vnics.at(1).reservation_bps == 1'000'000'000);  // 75 GB in 600 s
+    CHECK(tenant.vnics.at(1).mac.empty());
+    CHECK_FALSE(tenant.vnics.at(1).vlan);
     CHECK(tenant.appliances.at(0).reservation_tokens == 2'000);
     CHECK(config.tenants[1].sharing_rule == alloc::SharingRule::kFixed);
     CHECK(config.tenants[1].local == alloc::find_mechanism("max_min"));
@@ -124,6 +131,24 @@ TEST_CASE("each name is unique") {
     CHECK(test::has_fault(faults, "tenants[0].appliances[1].name", "each once"));
     CHECK(test::has_fault(faults, "tenants[1].vnics[0].name", "another vNIC"));
     CHECK(test::has_fault(faults, "tenants[1].vnics[1].name", "another vNIC"));
+}
+
+TEST_CASE("a vNIC's guarantee and address are those that a switch's file may have") {
+    const Faults faults = bad(R"({"topology": {"hosts": [{"name": "h"}]}, "tenants": [{"name": "A", "vnics": [
+        {"name": "a", "guarantee_kind": "fairness", "reservation": "1Gbit"},
+        {"name": "b", "guarantee_kind": "dynamic", "size": "75GB", "time": "600s", "limit": "999Mbit"},
+        {"name": "c", "mac": "01:00:5e:00:00:01", "vlan": 4095},
+        {"name": "d", "mac": "52:54", "size": "1GB"},
+        {"name": "e", "mac": "52:54:00:00:00:0A", "vlan": 7}, {"name": "f", "mac": "52:54:00:00:00:0a", "vlan": 7},
+        {"name": "g", "mac": "52:54:00:00:00:0a", "vlan": 8}]}]})");
+    CHECK(test::has_fault(faults, "tenants[0].vnics[0].reservation", "has no rate"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[1].limit", "break the guarantee"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[2].mac", "no host has this address"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[2].vlan", "out of range"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[3].mac", "not a MAC address"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[3].size", "belongs to a dynamic guarantee"));
+    CHECK(test::has_fault(faults, "tenants[0].vnics[5].mac", "vNIC \"e\" has it already"));
+    CHECK(faults.size() == 7);
 }
 
 TEST_CASE("over a network every host needs a key") {

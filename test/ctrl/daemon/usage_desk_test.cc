@@ -85,6 +85,18 @@ TEST_CASE(
     CHECK(world.lines() == 4);
 }
 
+TEST_CASE("of a dynamic guarantee that the cluster file has, its mean is on the bill") {
+    Desk world;
+    world.config.tenants[0].vnics[0].guarantee = GuaranteeKind::kDynamic;
+    wire::Usage lie = world.period(-2 * kDeskSecond);
+    lie.guarantee = GuaranteeKind::kDynamic;
+    lie.promised = 900 * kMegabit;
+    world.send({lie});
+    REQUIRE(world.sums().size() == 1);
+    CHECK(world.sums()[0].promised == 100.0 * kMegabit);
+    CHECK(world.notes.size() == 1);
+}
+
 TEST_CASE("the promise on the bill is the controller's own, and a switch that states another one is named") {
     Desk world;
     wire::Usage lie = world.period(-2 * kDeskSecond);

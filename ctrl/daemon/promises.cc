@@ -1,0 +1,70 @@
+// promises.cc - promises into TABLES, and the differences from switches' files.
+#include "ctrl/daemon/promises.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kNamedMax = 20;
+
+const TenantVnicConfig& config_of(const Cluster& cluster, const ClusterEnd& vnic) {
+    return cluster.config().tenants[vnic.tenant].vnics[vnic.index];
+}
+
+}  // namespace
+
+VnicPromise promise_of(const TenantVnicConfig& vnic) {
+    return {.guarantee = vnic.guarantee,
+            .reservation_bps = vnic.reservation_bps,
+            .size_bytes = vnic.size_bytes,
+            .time = vnic.time,
+            .limit_bps = vnic.limit_bps,
+            .shares = vnic.weight};
+}
+
+bool takes_promises(const Session& session) {
+    return session.tables_by_need && wire::has(session.capabilities, wire::capability::kVnicPromises);
+}
+
+void add_promises(const Cluster& cluster, const Session& session, wire::Tables& tables) {
+    if (!takes_promises(session))
+        return;
+    std::size_t left = wire::kPromisesMax;
+    for (wire::Endpoint& end : tables.endpoints) {
+        const ClusterEnd* const vnic = cluster.find_end(end.id);
+        if (vnic == nullptr || vnic->is_appliance || vnic->host != session.host)
+            continue;
+        if (left-- == 0)
+            return;
+        end.promise = promise_of(config_of(cluster, *vnic));
+    }
+}
+
+std::vector<std::string> promise_warnings(const Cluster& cluster, const Session& session) {
+    if (!takes_promises(session))
+        return {
+            "the switch does not know promises: reservations, limits, shares and guarantee kinds at its "
+            "uplink are those of its own file; upgrade its weir-switch"};
+    std::vector<std::string> warnings;
+    std::size_t others = 0;
+    for (const auto& [name, file] : session.stated) {
+        const ClusterEnd* const vnic = cluster.find_vnic(name);
+        if (vnic == nullptr || vnic->host != session.host)
+            continue;
+        const std::vector<PromiseDifference> differing =
+            differences(promise_of(config_of(cluster, *vnic)), file);
+        if (differing.empty())
+            continue;
+        if (warnings.size() == kNamedMax)
+            ++others;
+        else
+            warnings.push_back("vNIC " + name +
+                               ": the switch's file states other values than the specification, " +
+                               "whose hold: " + text_of(differing) + "; remove them from that file");
+    }
+    if (others != 0)
+        warnings.push_back(std::to_string(others) +
+                           " more vNICs of which the switch's file states other values");
+    return warnings;
+}
+
+}  // namespace weir
