@@ -72,6 +72,9 @@ class TenantLifeTest(ControllerCase):
         self.wait_limit(second, "vm4", 150)
         self.wait_limit(self.switch, "vm2", 400)
         sender.halt()
+        # Frames that its ring still has after the removal would be served as those of an unknown vNIC, on no bill.
+        until(lambda: self.packets("vm1", "from_vm", "offered") == sender.sent() and
+              self.packets("vm1", "from_vm", "queued") == 0, "the last frames of vm1's ring are delivered")
         removed = controller.ctl("tenant", "remove", "C", "--yes", "--wait", "20s")
         self.assertEqual({(each["vnic"], each["host"]) for each in removed["held"]}, {("vm1", "h1"), ("vm4", "h2")})
         self.assertEqual(self.switch.vnic("vm1")["refusal"], "it is not in the cluster file")
