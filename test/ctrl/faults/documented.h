@@ -21,7 +21,7 @@ inline constexpr std::array kDocumented{
     Documented{"limit.silent", "limits.md, controller: silent hosts"},
     Documented{"capacity.silent", "limits.md, controller: silent hosts"},
     Documented{"bill.clock", "operations.md, Billing: a clock is wrong"},
-    Documented{"bill.stolen", "operations.md, Billing: a host claims a vNIC"},
+    Documented{"bill.stolen", "operations.md, Billing: a host claims a vNIC", 886},
 };
 
 }  // namespace weir::faults

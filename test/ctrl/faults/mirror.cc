@@ -26,7 +26,8 @@ void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t
         if (is_other || header.sequence == 1) {
             constexpr std::uint32_t kSilence = 4;  // intervals: three without a message, and one to notice
             was_silent_ = interval - message_at_ >= kSilence;
-            is_solved_ = is_solved_ && !was_silent_ && header.epoch == epoch_;
+            is_solved_ = is_solved_ && !was_silent_ && !has_ended_ && header.epoch == epoch_;
+            has_ended_ = false;
             epoch_ = header.epoch;
             session_ = header.session;
             rates_.clear();
@@ -36,6 +37,9 @@ void Mirror::on_sent(const wire::HeaderBytes& head, std::span<const std::uint8_t
     }
     if (header.epoch != epoch_ || header.session != session_)
         return;
+    // Messages of the session that come late are ignored: its connection had gone.
+    if (header.type == Type::kHeartbeat && header.has(wire::flags::kAskHello))
+        has_ended_ = true;
     if (header.type == Type::kTables) {
         auto parsed = wire::parse_tables(text);
         if (std::holds_alternative<Faults>(parsed))

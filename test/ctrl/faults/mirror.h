@@ -42,6 +42,7 @@ class Mirror {
     std::uint32_t message_at_ = 0;
     bool is_solved_ = false;
     bool was_silent_ = false;
+    bool has_ended_ = false;  ///< the controller does not know the session any more
     std::map<std::uint32_t, wire::Endpoint> endpoints_;  // by id
     std::map<wire::FlowKey, wire::FlowAllocation> guarantees_;
     std::map<wire::FlowKey, wire::FlowAllocation> rates_;
