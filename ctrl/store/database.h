@@ -42,8 +42,8 @@ class Database {
     /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
 
-    /// A prepared statement, which the database keeps for the next one of the same text. Every function
-    /// throws HostError on failure.
+    /// A prepared statement, which the database keeps for the next one of the same text, which outlives this.
+    /// Every function throws HostError on failure.
     class Statement {
       public:
         Statement(Database& database, const char* sql);

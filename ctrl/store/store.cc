@@ -426,13 +426,11 @@ void Store::write_audit(std::span<const AuditEntry> entries) {
 
 std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
     std::vector<AuditEntry> entries;
-    const std::string of_peers = with_peer ? "WHERE peer <> '' " : "";
     Statement rows(database_,
-                   ("SELECT audit.number, at, kind, text, peer, revision, changed, list FROM audit "
-                    "LEFT JOIN audit_values ON audit_values.number = audit.number " +
-                    of_peers + "ORDER BY audit.number DESC LIMIT ?")
-                       .c_str());
-    rows.bind(count);
+                   "SELECT audit.number, at, kind, text, peer, revision, changed, list FROM audit "
+                   "LEFT JOIN audit_values ON audit_values.number = audit.number "
+                   "WHERE peer <> '' OR NOT ? ORDER BY audit.number DESC LIMIT ?");
+    rows.bind(with_peer, count);
     while (rows.step())
         entries.push_back({.number = rows.integer(0),
                            .unix_time = rows.integer(1),
