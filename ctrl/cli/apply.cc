@@ -58,13 +58,6 @@ json propose(const Session& session, const std::string& text, const ApplyOptions
     return session.ask("apply", args);
 }
 
-/// "tenant add" of that command.
-std::string words_of(const CLI::App& command) {
-    const CLI::App* const group = command.get_parent();
-    const bool has_group = group != nullptr && group->get_parent() != nullptr;
-    return (has_group ? group->get_name() + ' ' : "") + command.get_name();
-}
-
 }  // namespace
 
 std::shared_ptr<ApplyOptions> add_apply_options(CLI::App& command) {

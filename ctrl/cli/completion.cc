@@ -106,12 +106,6 @@ constexpr NameOf kNames[] = {{"why", 0, "vnic"},
                              {"pool reset", 0, "pool"},
                              {"completion", 0, "shell"}};
 
-std::string words_of(const CLI::App& root, const CLI::App& command) {
-    const CLI::App* group = command.get_parent();
-    return group == nullptr || group == &root ? command.get_name()
-                                              : group->get_name() + ' ' + command.get_name();
-}
-
 std::vector<std::string> names_in(const json& list) {
     std::vector<std::string> names;
     for (const json& each : list)
@@ -179,7 +173,7 @@ std::vector<std::string> candidates(const CLI::App& root, Session& session, cons
     for (const CLI::App* each :
          position.command->get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); }))
         found.push_back(each->get_name());
-    const std::string words = words_of(root, *position.command);
+    const std::string words = words_of(*position.command);
     for (const NameOf& name : kNames) {
         if (words != name.command || position.positionals.size() != name.index)
             continue;

@@ -48,6 +48,12 @@ Readings Session::ask_twice(const std::string& command, const json& args, const 
     return {std::move(before), ask(command, args)};
 }
 
+std::string words_of(const CLI::App& command) {
+    const CLI::App* const group = command.get_parent();
+    const bool has_group = group != nullptr && group->get_parent() != nullptr;
+    return (has_group ? group->get_name() + ' ' : "") + command.get_name();
+}
+
 std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning) {
     auto interval = std::make_shared<std::string>("1s");
     command.add_option("--interval", *interval, meaning)->type_name("TIME")->capture_default_str();

@@ -57,6 +57,9 @@ struct Session {
 /// Prints one line per fault to standard error, or {"schema":1,"ok":false,"faults":[...]} to standard output.
 void print_faults(const Faults& faults, bool json_output);
 
+/// The words that name a command on the command line: "tenant add".
+[[nodiscard]] std::string words_of(const CLI::App& command);
+
 /// Adds the option --interval and returns its value as the operator writes it.
 [[nodiscard]] std::shared_ptr<std::string> add_interval(CLI::App& command, const char* meaning);
 /// Value of an option that is a time with its unit, from 50ms to 3600s.

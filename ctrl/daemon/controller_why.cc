@@ -46,16 +46,17 @@ class Why {
           solution_(solution),
           seconds_(to_seconds(world.config.interval)) {}
 
+    /// Those with the least part of their demand first.
     json flows_of(const ClusterEnd& vnic) {
-        std::vector<std::pair<double, json>> flows;  // the part that is missing
+        std::vector<std::uint32_t> flows;
         for (std::uint32_t i = 0; i < solution_.flows.size(); ++i)
             if (solution_.flows[i].source == vnic.id || solution_.flows[i].destination == vnic.id)
-                flows.push_back(flow(i));
-        std::ranges::stable_sort(flows, std::ranges::greater(), &std::pair<double, json>::first);
+                flows.push_back(i);
+        std::ranges::stable_sort(flows, {}, [this](std::uint32_t i) { return world_.shortages.met_part(i); });
+        flows.resize(std::min(flows.size(), kFlowsShown));
         json list = json::array();
-        for (auto& [missing, each] : flows)
-            if (list.size() < kFlowsShown)
-                list.push_back(std::move(each));
+        for (const std::uint32_t each : flows)
+            list.push_back(flow(each));
         return list;
     }
     /// Those that hold back a flow of flows_of().
@@ -67,7 +68,7 @@ class Why {
     }
 
   private:
-    json flow(std::uint32_t index, double& missing) {
+    json flow(std::uint32_t index) {
         const alloc::DemandMatrix& demand = solution_.problem.demand;
         const wire::FlowKey key = solution_.flows[index];
         const ClusterEnd& to = *cluster_.find_end(key.destination);
@@ -78,9 +79,8 @@ class Why {
             if (is_tokens != to.is_appliance)
                 continue;
             wanted = demand.tokens()[at] / seconds_;
-            allocated = (solution_.allocation.local[at] + solution_.allocation.global[at]) / seconds_;
+            allocated = solution_.allocated(at) / seconds_;
         }
-        missing = wanted > 0 ? 1 - allocated / wanted : 0;
         const double unit = to.is_appliance ? 1 : kBitsPerByte;
         const Holder holder = world_.shortages.holder_of(solution_, index);
         return {{"source", cluster_.name_of(*cluster_.find_end(key.source))},
@@ -90,11 +90,6 @@ class Why {
                 {"allocated", unit * allocated},
                 {"held_by", held_by(holder)},
                 {"since", since(holder)}};
-    }
-    std::pair<double, json> flow(std::uint32_t index) {
-        double missing = 0;
-        json each = flow(index, missing);
-        return {missing, std::move(each)};
     }
     json held_by(const Holder& holder) {
         switch (holder.kind) {

@@ -7,16 +7,12 @@
 namespace weir {
 namespace {
 
-double allocated(const Solution& solution, std::uint32_t entry) {
-    return solution.allocation.local[entry] + solution.allocation.global[entry];
-}
-
 /// Part of its demand that the flow gets: each part gets the same.
 double fill_of(const Solution& solution, std::uint32_t flow) {
     double fill = 1;
     const auto tokens = solution.problem.demand.tokens();
     for (const std::uint32_t at : solution.problem.demand.row(flow))
-        fill = std::min(fill, allocated(solution, at) / tokens[at]);
+        fill = std::min(fill, solution.allocated(at) / tokens[at]);
     return fill;
 }
 
@@ -43,7 +39,7 @@ void Shortages::sum_up(const Solution& solution) {
     fill_.clear();
     for (std::uint32_t flow = 0; flow < solution.flows.size(); ++flow) {
         for (const std::uint32_t at : demand.row(flow))
-            used_[demand.resource()[at]] += allocated(solution, at);
+            used_[demand.resource()[at]] += solution.allocated(at);
         fill_.push_back(fill_of(solution, flow));
         for (const std::uint32_t at : inside.row(flow))
             inside_[inside.resource()[at]] += fill_.back() * inside.tokens()[at];
@@ -61,9 +57,9 @@ void Shortages::time_users(const Solution& solution, std::int64_t unix_time) {
             const auto use =
                 std::ranges::lower_bound(uses_, resource, {}, &std::pair<ResourceIndex, double>::first);
             if (use != uses_.end() && use->first == resource)
-                use->second += allocated(solution, at);
+                use->second += solution.allocated(at);
             else
-                uses_.insert(use, {resource, allocated(solution, at)});
+                uses_.insert(use, {resource, solution.allocated(at)});
         }
         const std::uint32_t vnic = solution.flows[flow].source;
         if (flow + 1 == solution.flows.size() || solution.flows[flow + 1].source != vnic)
@@ -128,7 +124,7 @@ std::vector<Shortages::User> Shortages::users_of(const Solution& solution, Resou
             const std::uint32_t vnic = solution.flows[flow].source;
             if (users.empty() || users.back().vnic != vnic)
                 users.push_back({.vnic = vnic});
-            users.back().tokens += allocated(solution, at);
+            users.back().tokens += solution.allocated(at);
         }
     std::ranges::stable_sort(users, std::ranges::greater(), &User::tokens);
     users.resize(std::min(users.size(), count));

@@ -28,6 +28,11 @@ struct Solution {
     std::span<const wire::FlowKey> flows;  ///< ordered
     alloc::VdcProblem problem;
     const alloc::VdcAllocation& allocation;
+
+    /// Tokens that are allocated for the demand of an entry of `problem.demand`.
+    [[nodiscard]] double allocated(std::uint32_t entry) const {
+        return allocation.local[entry] + allocation.global[entry];
+    }
 };
 
 /// That which holds a flow back.
@@ -57,7 +62,10 @@ class Shortages {
 
     /// Takes in the next solution.
     void update(const Solution& solution, std::int64_t unix_time);
-    /// Of one flow of the last solution. @param flow its index
+    // Of one flow of the last solution. @param flow its index
+
+    /// The part of its demand that it gets.
+    [[nodiscard]] double met_part(std::uint32_t flow) const { return fill_[flow]; }
     [[nodiscard]] Holder holder_of(const Solution& solution, std::uint32_t flow) const;
     [[nodiscard]] std::optional<std::int64_t> short_since(ResourceIndex resource) const;
     /// Tokens that are allocated for demands.

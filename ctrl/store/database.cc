@@ -110,8 +110,8 @@ void Database::run(const char* sql) {
         fail(result);
 }
 
-Database::Prepared Database::take(const char* sql) {
-    const auto found = kept_.find(std::string_view(sql));
+Database::Prepared Database::take(std::string_view sql) {
+    const auto found = kept_.find(sql);
     if (found == kept_.end())
         return {nullptr, sqlite3_finalize};
     Prepared prepared = std::move(found->second);
@@ -119,25 +119,25 @@ Database::Prepared Database::take(const char* sql) {
     return prepared;
 }
 
-void Database::keep(const char* sql, Prepared prepared) {
+void Database::keep(std::string sql, Prepared prepared) {
     sqlite3_reset(prepared.get());
     sqlite3_clear_bindings(prepared.get());
-    kept_.emplace(sql, std::move(prepared));
+    kept_.emplace(std::move(sql), std::move(prepared));
 }
 
-Database::Statement::Statement(Database& database, const char* sql)
-    : database_(database), sql_(sql), statement_(database.take(sql)) {
+Database::Statement::Statement(Database& database, std::string sql)
+    : database_(database), sql_(std::move(sql)), statement_(database.take(sql_)) {
     if (statement_)
         return;
     sqlite3_stmt* prepared = nullptr;
-    check(
-        sqlite3_prepare_v3(database.database_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared, nullptr));
+    check(sqlite3_prepare_v3(database.database_.get(), sql_.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &prepared,
+                             nullptr));
     statement_.reset(prepared);
 }
 
 Database::Statement::~Statement() {
     if (statement_)
-        database_.keep(sql_, std::move(statement_));
+        database_.keep(std::move(sql_), std::move(statement_));
 }
 
 void Database::Statement::check(int result) {

@@ -42,11 +42,11 @@ class Database {
     /// Runs statements without results, separated by semicolons. @throws HostError
     void run(const char* sql);
 
-    /// A prepared statement, which the database keeps for the next one of the same text, which outlives this.
-    /// Every function throws HostError on failure.
+    /// A prepared statement, which the database keeps for the next one of the same text. Every function
+    /// throws HostError on failure.
     class Statement {
       public:
-        Statement(Database& database, const char* sql);
+        Statement(Database& database, std::string sql);
         ~Statement();
         Statement(const Statement&) = delete;
         Statement& operator=(const Statement&) = delete;
@@ -80,7 +80,7 @@ class Database {
         void bind_next(std::span<const std::uint8_t> bytes);
         void finish();
         Database& database_;
-        const char* sql_;
+        std::string sql_;
         Prepared statement_{nullptr, sqlite3_finalize};
         int bound_ = 0;
     };
@@ -102,8 +102,8 @@ class Database {
   private:
     [[noreturn]] void fail(int result) const;
     /// One that no Statement has; null = there is none.
-    Prepared take(const char* sql);
-    void keep(const char* sql, Prepared prepared);
+    Prepared take(std::string_view sql);
+    void keep(std::string sql, Prepared prepared);
     std::string path_;
     const char* damaged_;  // how to mend a damaged file
     std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, sqlite3_close};

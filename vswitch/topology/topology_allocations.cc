@@ -71,7 +71,8 @@ void bound(std::optional<std::uint64_t>& limit, std::uint64_t rate, std::uint64_
     limit = std::min(limit.value_or(UINT64_MAX), allowed(rate, min, max, unit));
 }
 
-/// Whose limits hold a flow's requests: the controller's where they are not above the switch's own.
+/// The side whose limit holds a flow's requests, for each way of holding them: the controller, where its rate
+/// is not above the switch's own limit.
 std::array<wire::Blocked, kRequestHolds> blocked_by(const VnicApplianceConfig& own,
                                                     const FlowTokens& allocated) {
     using enum wire::Blocked;
