@@ -144,6 +144,28 @@ std::string workers_text(const json& workers, const Terminal& terminal) {
     return table.render(terminal.columns, terminal.color);
 }
 
+/// Workers that encrypt or have promised it; a promise that leaves less than a tenth of the capacity for the
+/// rest of the work is marked.
+std::string encryption_text(const json& workers, const Terminal& terminal) {
+    constexpr double kPlanned = 0.9;
+    std::string text;
+    for (const json& worker : workers) {
+        const double reserved = number_at(worker, "/encryption/reserved");
+        const double capacity = number_at(worker, "/encryption/capacity");
+        if (!(reserved > 0) && !std::isfinite(capacity))
+            continue;
+        text += "worker " + whole_text(number_at(worker, "/id")) + " encrypts " +
+                (std::isfinite(capacity) ? "at most " + human_token_rate(capacity)
+                                         : std::string("nothing yet, so its capacity is not known")) +
+                "; reserved " + human_token_rate(reserved);
+        if (reserved > kPlanned * capacity)
+            text += styled(", which leaves less than a tenth for other work: promises will be cut",
+                           Style::kBad, terminal.color);
+        text += '\n';
+    }
+    return text.empty() ? text : text + '\n';
+}
+
 /// Empty without tunnels.
 std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
     if (tunnels.empty())
@@ -329,6 +351,7 @@ std::string switch_text(const json& status, const Terminal& terminal) {
             whole_text(number_at(status, "/memory/buffers")) + " free, MAC table " +
             whole_text(number_at(status, "/mac_entries")) + " entries\n\n";
     text += workers_text(list_at(status, "/workers"), terminal) + '\n';
+    text += encryption_text(list_at(status, "/workers"), terminal);
     text += tunnels_text(list_at(status, "/tunnels"), terminal);
     return text + vnics_text(list_at(status, "/vnics"), terminal);
 }

@@ -337,8 +337,8 @@ void add_vnic_set(CLI::App& command, Session& session) {
     command.add_option("PAIRS", *pairs, "KEY=VALUE, each a new value; none removes a limit")->required();
     command.footer(
         "KEY is guarantee_kind, reservation, reservation_pps, size, time, limit, limit_pps, shares,\n"
-        "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, encrypt_limit,\n"
-        "addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
+        "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, encrypt_reservation,\n"
+        "encrypt_limit, addresses (A,B,...), dhcp or router; APPLIANCE.KEY\n"
         "changes the vNIC's part of an appliance (limit, shares, ...).\n"
         "Either all values change or, with any fault, none. The configuration file is not changed.\n"
         "Examples:\n"

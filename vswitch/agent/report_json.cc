@@ -1,6 +1,7 @@
 // report_json.cc - JSON of the status, the vNICs, the uplink and the drops.
 #include "vswitch/agent/report_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -48,7 +49,24 @@ json handoff_losses(const HandoffStats& handoff) {
             {"copies_without_buffer", handoff.copies_without_buffer}};
 }
 
-json worker_json(const WorkerReport& worker) {
+/// Encryption of one worker's core: its capacity, as measured while it encrypted, and the reserved part.
+json encryption_json(const SwitchReport& report, const WorkerReport& worker) {
+    const UplinkStats& stats = worker.snapshot.uplink;
+    std::uint64_t reserved = 0;
+    for (const VnicReport& vnic : report.vnics)
+        if (vnic.worker == worker.id)
+            reserved += vnic.config.encrypt_reservation;
+    json capacity;
+    if (stats.encryption_cycles != 0)
+        capacity = std::llround(ratio(stats.encryption_tokens, stats.encryption_cycles) *
+                                static_cast<double>(report.tsc_hz));
+    return {{"tokens", stats.encryption_tokens},
+            {"cycles", stats.encryption_cycles},
+            {"capacity", std::move(capacity)},
+            {"reserved", reserved}};
+}
+
+json worker_json(const SwitchReport& report, const WorkerReport& worker) {
     const WorkerStats& stats = worker.snapshot.worker;
     json handoff = handoff_losses(worker.snapshot.handoff);
     handoff["posted"] = worker.snapshot.handoff.posted;
@@ -64,6 +82,7 @@ json worker_json(const WorkerReport& worker) {
             {"mean_burst", ratio(stats.packets, stats.bursts)},
             {"cycles_per_packet", ratio(stats.busy_cycles, stats.packets)},
             {"busy_percent", 100.0 * ratio(stats.busy_cycles, stats.busy_cycles + stats.idle_cycles)},
+            {"encryption", encryption_json(report, worker)},
             {"handoff", std::move(handoff)}};
 }
 
@@ -323,6 +342,7 @@ json vnic_json(const VnicReport& vnic) {
             {"ecn_marked", vnic.stats.ecn_marked},
             {"limiters", vnic.stats.limiters},
             {"encrypt", config.encrypt},
+            {"encrypt_reservation", config.encrypt_reservation},
             {"encrypt_limit", or_null(config.encrypt_limit)},
             {"encryption_tokens", vnic.stats.encryption_tokens},
             {"mean_burst", ratio(vnic.stats.from_vm.offered.packets, vnic.stats.bursts)},
@@ -373,7 +393,7 @@ json status_json(const SwitchReport& report) {
     json workers = json::array();
     std::uint32_t mac_entries = 0;
     for (const WorkerReport& worker : report.workers) {
-        workers.push_back(worker_json(worker));
+        workers.push_back(worker_json(report, worker));
         mac_entries = std::max(mac_entries, worker.snapshot.mac_entries);
     }
     json vnics = json::array();

@@ -203,6 +203,8 @@ struct RequestFlowStats {
 struct UplinkStats {
     DirectionStats tx;
     DirectionStats rx;
+    std::uint64_t encryption_tokens = 0;  ///< of frames that were encrypted
+    std::uint64_t encryption_cycles = 0;  ///< that the calls took
 };
 
 /// Everything that a worker counts besides its vNICs, at one moment.

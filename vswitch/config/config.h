@@ -114,6 +114,7 @@ struct VnicConfig {
     bool packed = true;
     std::vector<VnicApplianceConfig> appliances;  ///< whose requests are tracked for this vNIC
     bool encrypt = false;                         ///< send over the wire only through tunnels
+    std::uint64_t encrypt_reservation = 0;        ///< tokens per second of the tunnels' cost; 0 = none
     std::optional<std::uint64_t> encrypt_limit;   ///< tokens per second of the tunnels' cost; absent = none
     bool isolation = true;                        ///< filled in by the parser from the switch's `isolation`
     std::optional<std::uint16_t> worker;          ///< index into `workers`; absent = least loaded

@@ -167,8 +167,17 @@ void read_tunnels(ObjectReader& root, const UplinkConfig& uplink, std::vector<Tu
 void read_encryption(ObjectReader& vnic, VnicConfig& out, const SwitchConfig& base) {
     vnic.read_flag("encrypt", out.encrypt);
     vnic.read_limit("encrypt_limit", Quantity::kTokenRate, out.encrypt_limit, kTokensRange);
+    vnic.read_quantity("encrypt_reservation", Quantity::kTokenRate, out.encrypt_reservation,
+                       {0, kTokensRange.max});
     if (out.encrypt_limit && !out.encrypt)
         vnic.fault("encrypt_limit", "\"encrypt\": true, or null", "nothing of this vNIC is encrypted");
+    if (out.encrypt_reservation != 0 && !out.encrypt)
+        vnic.fault("encrypt_reservation", "\"encrypt\": true, or \"0tokens\"",
+                   "nothing of this vNIC is encrypted");
+    if (out.encrypt_limit && out.encrypt_reservation > *out.encrypt_limit)
+        vnic.fault("encrypt_reservation",
+                   "at most encrypt_limit, " + format_quantity(Quantity::kTokenRate, *out.encrypt_limit),
+                   "the reservation is above the limit");
     if (!out.encrypt)
         return;
     if (base.tunnels.empty()) {

@@ -26,12 +26,25 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
-constexpr std::array<std::string_view, 18> kRunTimeKeys{
-    "guarantee_kind", "reservation",   "reservation_pps",     "size",
-    "time",           "limit",         "limit_pps",           "shares",
-    "cycle_shares",   "buffers",       "receive_reservation", "receive_limit",
-    "receive_shares", "encrypt_limit", "addresses",           "dhcp",
-    "router",         "appliances"};
+constexpr std::array<std::string_view, 19> kRunTimeKeys{"guarantee_kind",
+                                                        "reservation",
+                                                        "reservation_pps",
+                                                        "size",
+                                                        "time",
+                                                        "limit",
+                                                        "limit_pps",
+                                                        "shares",
+                                                        "cycle_shares",
+                                                        "buffers",
+                                                        "receive_reservation",
+                                                        "receive_limit",
+                                                        "receive_shares",
+                                                        "encrypt_reservation",
+                                                        "encrypt_limit",
+                                                        "addresses",
+                                                        "dhcp",
+                                                        "router",
+                                                        "appliances"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -339,6 +352,8 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["worker"] = *vnic.worker;
     if (vnic.encrypt)
         out["encrypt"] = true;
+    if (vnic.encrypt_reservation != 0)
+        out["encrypt_reservation"] = format_quantity(Quantity::kTokenRate, vnic.encrypt_reservation);
     if (vnic.encrypt_limit)
         out["encrypt_limit"] = format_quantity(Quantity::kTokenRate, *vnic.encrypt_limit);
     if (!vnic.appliances.empty())

@@ -36,6 +36,20 @@ TEST_CASE("status has the reason why feedback is off") {
     CHECK_FALSE(has(switch_text(status, kPipe), "feedback"));
 }
 
+TEST_CASE("status has what a worker can encrypt, and the promises of more") {
+    json status = canned_status();
+    json& encryption = status["workers"][0]["encryption"];
+    encryption = {{"tokens", 0}, {"cycles", 0}, {"capacity", nullptr}, {"reserved", 0}};
+    CHECK_FALSE(has(switch_text(status, kPipe), "encrypts"));
+    encryption["reserved"] = 400'000'000;
+    CHECK(has(switch_text(status, kPipe),
+              "worker 0 encrypts nothing yet, so its capacity is not known; reserved 400 Mtokens/s\n"));
+    encryption["capacity"] = 1'000'000'000;
+    CHECK(has(switch_text(status, kPipe), "worker 0 encrypts at most 1 Gtokens/s; reserved 400 Mtokens/s\n"));
+    encryption["reserved"] = 910'000'000;
+    CHECK(has(switch_text(status, kPipe), "910 Mtokens/s, which leaves less than a tenth"));
+}
+
 TEST_CASE("status has a line for a clock that only commands move") {
     json status = canned_status();
     CHECK_FALSE(has(switch_text(status, kPipe), "clock"));

@@ -340,7 +340,7 @@ TEST_CASE(
         change_faults({{"vlan", 3}}), "change.vlan",
         "allowed: guarantee_kind, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
         "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, "
-        "encrypt_limit, addresses, dhcp, router, appliances; this cannot "
+        "encrypt_reservation, encrypt_limit, addresses, dhcp, router, appliances; this cannot "
         "change while the vNIC runs"));
 }
 

@@ -36,13 +36,15 @@ RingPoller::RingPoller(const Setup& setup)
       stats_(setup.stats),
       shared_(setup.shared),
       coalesce_cycles_(setup.coalesce_cycles),
-      turn_(setup.turn) {
+      turn_(setup.turn),
+      promise_order_(limits::kVnicsMax) {
     mine_.reserve(limits::kVnicsMax);
     promised_.reserve(limits::kVnicsMax);
 }
 
 void RingPoller::add(VnicPath& vnic) {
     mine_.push_back(&vnic);
+    promise_order_.add(vnic.fixed.id);
     change(vnic);
 }
 
@@ -64,6 +66,11 @@ void RingPoller::remove(VnicPath& vnic) {
 unsigned RingPoller::serve_between(Nanos now) {
     unsigned moved = poll_outside(now);
     moved += poll_promised(now);
+    return moved + serve_leaving(now);
+}
+
+unsigned RingPoller::serve_leaving(Nanos now) {
+    unsigned moved = 0;
     if (stages_.delivery.waiting().busy())
         moved += stages_.serve_waiting(now);
     if (stages_.uplink) {
@@ -168,31 +175,65 @@ inline void RingPoller::finish_poll(VnicPath& vnic, unsigned frames) {
     ++stats_.bursts;
 }
 
+/// A promise that could pay for the poll is charged for it; the other one counts it, as for polls by credit.
+/// The order charges the time of the promise that needs more.
+/// @param tokens of encryption that its frames cost
+void RingPoller::pay_by_promise(VnicPath& vnic, std::uint64_t tokens, unsigned frames, Nanos now) {
+    const std::uint64_t cycles = bill_.count(vnic);
+    const bool by_packets = vnic.promise.given() && vnic.promise.may_poll(now);
+    const bool by_encryption = vnic.encryption_promise.given() && vnic.encryption_promise.may_poll(now);
+    FineTime time = 0;
+    if (by_packets)
+        time = vnic.promise.pay(frames, cycles, now);
+    else if (vnic.promise.given())
+        vnic.promise.count(frames, now);
+    if (by_encryption)
+        time = std::max(
+            time, vnic.encryption_promise.pay(tokens, frames, cycles,
+                                              stages_.tunnels ? stages_.tunnels->least_tokens() : 1, now));
+    else if (vnic.encryption_promise.given())
+        vnic.encryption_promise.count(tokens, now);
+    promise_order_.charge(vnic.fixed.id, time);
+}
+
 unsigned RingPoller::poll_promised(Nanos now) {
     // Rings of one call: bounds the time that it adds to a turn. The next call continues with the next ring.
     constexpr unsigned kRingsMax = 16;
+    promises_late_ = false;
     if (promised_.empty())
         return 0;
     unsigned moved = 0;
     std::size_t idle = 0;  // rings in a row that were empty, or whose promises could not pay
     for (unsigned rings = 0; rings < kRingsMax && idle < promised_.size(); ++rings) {
         ++idle;
-        VnicPath& vnic = *promised_[promised_next_];
-        promised_next_ = promised_next_ + 1 < promised_.size() ? promised_next_ + 1 : 0;
-        if (vnic.parked || bill_.mark() < vnic.quiet_until || !vnic.promise.may_poll(now))
+        if (promised_next_ == promised_.size()) {
+            promise_order_.end_round();
+            promised_next_ = 0;
+        }
+        VnicPath& vnic = *promised_[promised_next_++];
+        if (vnic.parked || bill_.mark() < vnic.quiet_until || !vnic.promise_pays(now))
             continue;
+        if (!promise_order_.may_poll(vnic.fixed.id)) {
+            idle = 0;  // it comes at the latest when all others were asked
+            continue;
+        }
+        const std::uint64_t tokens = vnic.stats.encryption_tokens;
         const unsigned count = poll_vnic(vnic, now);
         if (count == 0) {
             if (vnic.fixed.port->take_wasted()) [[unlikely]]
-                vnic.promise.pay(1, bill_.count(vnic), now);
+                pay_by_promise(vnic, 0, 1, now);
             continue;
         }
-        vnic.promise.pay(count, bill_.count(vnic), now);
+        pay_by_promise(vnic, vnic.stats.encryption_tokens - tokens, count, now);
         finish_poll(vnic, count);
         moved += count;
         idle = 0;
+        if (turn_.over(bill_.mark())) {
+            promises_late_ = true;
+            break;
+        }
         if (turn_.outside_due(bill_.mark()))
-            moved += poll_outside(now);
+            moved += poll_outside(now) + serve_leaving(now);
     }
     bill_.restart();  // the next busy vNIC does not pay for rings that were empty
     return moved;
@@ -202,6 +243,10 @@ unsigned RingPoller::poll_vnics(Nanos now) {
     // Cycles are charged from the last mark on: after this many vNICs that were passed over or had empty
     // rings (35 ns each) a new mark is set, so that the next busy vNIC does not pay for them.
     constexpr std::size_t kUnmarkedVnicsMax = 8;
+    // While promises need whole turns, the others have a poll in one turn of so many.
+    constexpr unsigned kTurnsOfPromises = 8;
+    if (promises_late_ && ++turns_of_promises_ % kTurnsOfPromises != 0)
+        return 0;
     unsigned moved = 0;
     CycleShare& share = bill_.share();
     std::size_t marked = next_;
@@ -214,6 +259,7 @@ unsigned RingPoller::poll_vnics(Nanos now) {
             bill_.restart();
             marked = at;
         }
+        const std::uint64_t tokens = vnic->stats.encryption_tokens;
         const unsigned count = poll_vnic(*vnic, now);
         if (count == 0) {
             if (vnic->fixed.port->take_wasted()) [[unlikely]]
@@ -222,8 +268,12 @@ unsigned RingPoller::poll_vnics(Nanos now) {
         }
         marked = at + 1;
         bill_.charge(*vnic);
-        if (vnic->promised) [[unlikely]]
-            vnic->promise.count(count, now);
+        if (vnic->promised) [[unlikely]] {
+            if (vnic->promise.given())
+                vnic->promise.count(count, now);
+            if (vnic->encryption_promise.given())
+                vnic->encryption_promise.count(vnic->stats.encryption_tokens - tokens, now);
+        }
         finish_poll(*vnic, count);
         moved += count;
         if (at + 1 < mine_.size() && turn_.over(bill_.mark())) {

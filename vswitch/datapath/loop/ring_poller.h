@@ -4,8 +4,8 @@
 //
 // A ring is left alone while its vNIC's limit cannot pay, its queue to the uplink is full, it holds too many
 // buffers, it used its share of the core's cycles, or its last burst was so small that it is left to fill.
-// Rings of vNICs that were promised packets come first, and again whenever the wire does, until the promise
-// is kept (packet_promise.h).
+// Rings of vNICs that were promised packets or encryption come first, and again whenever the wire does, until
+// the promise is kept (packet_promise.h, encryption_promise.h, promise_order.h).
 //
 // Order of a turn: begin_turn(), poll_outside(), poll_promised(), poll_vnics().
 #pragma once
@@ -17,6 +17,7 @@
 #include "vswitch/datapath/loop/from_vms.h"
 #include "vswitch/datapath/loop/poll_turn.h"
 #include "vswitch/datapath/loop/stages.h"
+#include "vswitch/qos/schedulers/promise_order.h"
 
 namespace weir {
 
@@ -45,9 +46,10 @@ class RingPoller {
     void begin_turn(std::uint64_t start) { turn_.begin(start); }
     /// A burst of the wire, and one of the other workers' frames. @return frames
     unsigned poll_outside(Nanos now);
-    /// Polls the rings of vNICs with promised packets, one after the other, while their promises can pay.
-    /// Neither the round nor the shares of cycles can refuse such a poll. The wire is polled between two
-    /// rings as in a round. @return frames
+    /// Polls the rings of vNICs with promises, one after the other, while their promises can pay. Neither the
+    /// round nor the shares of cycles can refuse such a poll; promises that do not fit are cut by one ratio.
+    /// The wire is polled, and frames leave, between two rings as in a round. When the turn is over, the next
+    /// one continues, and the other rings wait for it, but no more than a few turns. @return frames
     unsigned poll_promised(Nanos now);
     /// Every VM's ring in turn, as far as its share of this core's cycles goes. A round may take several
     /// turns. @return frames
@@ -55,9 +57,11 @@ class RingPoller {
 
   private:
     unsigned serve_between(Nanos now);
+    unsigned serve_leaving(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
     void finish_poll(VnicPath& vnic, unsigned frames);
+    void pay_by_promise(VnicPath& vnic, std::uint64_t tokens, unsigned frames, Nanos now);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
 
     Stages& stages_;
@@ -70,8 +74,11 @@ class RingPoller {
     PollTurn turn_;
     std::vector<VnicPath*> mine_;
     std::size_t next_ = 0;             // of mine_: where the round continues
-    std::vector<VnicPath*> promised_;  // those of mine_ with a promise of packets
+    std::vector<VnicPath*> promised_;  // those of mine_ with a promise
     std::size_t promised_next_ = 0;    // of promised_
+    PromiseOrder promise_order_;       // by vNIC
+    bool promises_late_ = false;       // the turn ended while they were polled
+    unsigned turns_of_promises_ = 0;
 };
 
 }  // namespace weir

@@ -122,7 +122,11 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     EspOutcomes outcomes;
     const std::uint64_t began = bill_->read();
     tunnels_->encrypt(tunnel, std::span(frames).first(count), outcomes);
-    bill_->divert(std::span(parts).first(count), bill_->read() - began);
+    const std::uint64_t cycles = bill_->read() - began;
+    bill_->divert(std::span(parts).first(count), cycles);
+    for (std::uint16_t i = 0; i < count; ++i)
+        stats.encryption_tokens += parts[i].weight;
+    stats.encryption_cycles += cycles;
     TunnelStats& tunnel_stats = tunnels_->stats[tunnel];
     for (std::uint16_t i = 0; i < count; ++i) {
         const bool done = outcomes[i] == EspOutcome::kDone;

@@ -1,6 +1,8 @@
 // tunnel_path.cc - TunnelPath: ESP headers, SPIs to SAs, bursts to the crypto engines.
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 
+#include <rte_ether.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -67,9 +69,12 @@ struct SaChains {
 
 TunnelPath::TunnelPath(Setup setup)
     : stats(setup.tunnels.size()), setup_(std::move(setup)), sides_(setup_.tunnels.size()) {
-    for (std::size_t i = 0; i < setup_.tunnels.size(); ++i)
+    for (std::size_t i = 0; i < setup_.tunnels.size(); ++i) {
         for (const IpNetwork& network : setup_.tunnels[i].networks)
             routes_.add(network, static_cast<TunnelId>(i));
+        least_tokens_ = std::min(least_tokens_, tokens(static_cast<TunnelId>(i), RTE_ETHER_MIN_LEN));
+    }
+    least_tokens_ = std::max(least_tokens_, 1U);
 }
 
 void TunnelPath::receive_with(TunnelId tunnel, const EspSession* session) {

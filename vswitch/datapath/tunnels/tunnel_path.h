@@ -120,6 +120,8 @@ class TunnelPath {
     [[nodiscard]] std::uint32_t tokens(TunnelId tunnel, std::uint32_t bytes) const {
         return setup_.tunnels[tunnel].cost->tokens(Operation::kBytes, bytes, 0);
     }
+    /// Cost of the smallest frame in the tunnel in which it is least, at least 1.
+    [[nodiscard]] std::uint32_t least_tokens() const { return least_tokens_; }
     /// Encrypts at most kCryptoBurst frames of one tunnel, which is ready(), each in its place. They have no
     /// open offload requests (fill_checksums(), split()). All stay the caller's, which frees those whose
     /// outcome is not kDone; a copy may have replaced a frame in `frames`.
@@ -161,6 +163,7 @@ class TunnelPath {
     void decrypt(const EspBurst& burst, const Found* found, ClearBurst& clear);
 
     Setup setup_;
+    std::uint32_t least_tokens_ = UINT32_MAX;
     TunnelRoutes routes_;
     std::vector<Side> sides_;
 };

@@ -110,6 +110,8 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
         profile.limit_packets = make_profile(*vnic.limit_pps, burst_for_packet_rate(*vnic.limit_pps));
     profile.encryption = bucket(vnic.encrypt_limit, kEncryptionBurst);
     profile.encryption_limited = vnic.encrypt_limit.has_value();
+    if (vnic.encrypt_reservation != 0)
+        profile.promised_encryption = bucket(vnic.encrypt_reservation, kEncryptionBurst);
     profile.limited = vnic.limit_bps.has_value() || vnic.limit_pps.has_value();
     if (vnic.reservation_pps != 0)
         profile.promised_packets =
@@ -131,7 +133,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
 
 VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config, OnRefused service) {
     vnic.guarantee = GuaranteeKind::kBestEffort;
-    vnic.reservation_bps = vnic.reservation_pps = 0;
+    vnic.reservation_bps = vnic.reservation_pps = vnic.encrypt_reservation = 0;
     vnic.receive_reservation_bps = 0;
     vnic.shares = vnic.cycle_shares = 1;
     vnic.receive_shares = 1;
@@ -172,7 +174,8 @@ void VnicPath::change(const VnicProfile& changed, Nanos now) {
         guard.forget();
     encryption.set_profile(changed.encryption, now);
     promise.set_profile(changed.promised_packets, now);
-    promised = promise.given();
+    encryption_promise.set_profile(changed.promised_encryption, now);
+    promised = promise.given() || encryption_promise.given();
     limiter.set_profiles(changed.limit_bytes, changed.limit_packets, now);
 }
 

@@ -32,6 +32,7 @@
 #include "vswitch/ports/port.h"
 #include "vswitch/qos/buckets/multi_bucket.h"
 #include "vswitch/qos/requests/request_gate.h"
+#include "vswitch/qos/schedulers/encryption_promise.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"
 #include "vswitch/qos/schedulers/packet_promise.h"
 #include "vswitch/qos/schedulers/packet_queue.h"
@@ -58,8 +59,9 @@ struct VnicProfile {
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
-    BucketProfile encryption = unlimited_profile();        ///< tokens of the tunnels' cost
-    BucketProfile promised_packets = unlimited_profile();  ///< unlimited: none are promised
+    BucketProfile encryption = unlimited_profile();           ///< tokens of the tunnels' cost
+    BucketProfile promised_packets = unlimited_profile();     ///< unlimited: none are promised
+    BucketProfile promised_encryption = unlimited_profile();  ///< likewise
     // As a receiver.
     std::uint64_t receive_limit = UINT64_MAX;            ///< bytes per second from the wire
     BucketProfile receive_bucket = unlimited_profile();  ///< of all that it receives
@@ -137,6 +139,11 @@ struct VnicPath {
 
     /// Frames from the VM wait for a limit, the uplink, their copies or an appliance.
     [[nodiscard]] bool backlogged() const { return stats.from_vm.queued.packets != 0; }
+    /// A promise allows a poll of the ring that its share of the cycles does not.
+    [[nodiscard]] bool promise_pays(Nanos now) const {
+        return (promise.given() && promise.may_poll(now)) ||
+               (encryption_promise.given() && encryption_promise.may_poll(now));
+    }
     [[nodiscard]] bool receive_limited() const { return !profile.receive_bucket.unlimited(); }
 
     const VnicFixed fixed;
@@ -144,7 +151,7 @@ struct VnicPath {
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
-    bool promised = false;                     ///< `promise` is given
+    bool promised = false;                     ///< `promise` or `encryption_promise` is given
     std::uint32_t queued_buffers = 0;          ///< of its frames in queues of this worker, receivers' too
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us
@@ -155,11 +162,12 @@ struct VnicPath {
     VnicProfile profile;
     Limiter limiter;
     VnicStats stats;
-    Staging staging;            ///< towards this VM
-    Backpressure backpressure;  ///< of the receivers of its frames
-    TokenBucket encryption;     ///< in debt the ring is left alone
-    PacketPromise promise;      ///< packets taken from its ring independent of other vNICs
-    TokenBucket flood;          ///< weights/s of broadcast, multicast, unknown
+    Staging staging;                       ///< towards this VM
+    Backpressure backpressure;             ///< of the receivers of its frames
+    TokenBucket encryption;                ///< in debt the ring is left alone
+    PacketPromise promise;                 ///< packets taken from its ring independent of other vNICs
+    EncryptionPromise encryption_promise;  ///< encryption, likewise
+    TokenBucket flood;                     ///< weights/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     std::uint64_t drain_rate =

@@ -30,11 +30,13 @@ class PacketPromise {
 
     /// The ring may be polled, and pay() has to follow when that moved packets.
     [[nodiscard]] bool may_poll(Nanos now) const { return bucket_.can_pay(1, now); }
-    /// @param cycles that the poll of these packets took
-    void pay(std::uint32_t packets, std::uint64_t cycles, Nanos now) {
+    /// @param cycles that the poll of these packets took  @return time in which the promise earns the price
+    FineTime pay(std::uint32_t packets, std::uint64_t cycles, Nanos now) {
         static_assert(std::has_single_bit(limits::kPromisedPacketCycles));  // a shift, not a division
         const std::uint64_t price = std::max<std::uint64_t>(packets, cycles / limits::kPromisedPacketCycles);
-        bucket_.pay(static_cast<std::uint32_t>(std::min(price, kPaymentMax)), now);
+        const auto packets_paid = static_cast<std::uint32_t>(std::min(price, kPaymentMax));
+        bucket_.pay(packets_paid, now);
+        return bucket_.price(packets_paid);
     }
     /// Charges packets whose cycles the vNIC's credit has paid; the debt stays below one bucket's burst.
     void count(std::uint32_t packets, Nanos now) { bucket_.pay_bounded(packets, now); }

@@ -57,14 +57,15 @@ TunnelEnd tunnel_end(bool left, unsigned n) {
     return made;
 }
 
-TunnelHost::TunnelHost(bool left, unsigned workers, SwitchConfig base, unsigned tunnels)
+TunnelHost::TunnelHost(bool left, unsigned workers, SwitchConfig base, unsigned tunnels,
+                       const PollTurn::Profile& turn)
     : left_(left),
       workers_(workers),
       ends_(ends(left, tunnels)),
       sessions_(tunnels),
       nic(static_cast<std::uint16_t>(workers)),
       host(with_workers(std::move(base), workers), &nic, {},
-           {ends_, std::vector<EspEngine*>(tunnels, &tunnel_engine())}) {
+           {ends_, std::vector<EspEngine*>(tunnels, &tunnel_engine())}, turn) {
     VnicConfig encrypting = vm(left ? 1 : 2);
     encrypting.encrypt = true;
     encrypting.mtu = 1430;

@@ -25,7 +25,8 @@ inline constexpr std::uint8_t kTag = 3;
 /// mac(4)) does not.
 class TunnelHost {
   public:
-    explicit TunnelHost(bool left, unsigned workers = 1, SwitchConfig base = {}, unsigned tunnels = 1);
+    explicit TunnelHost(bool left, unsigned workers = 1, SwitchConfig base = {}, unsigned tunnels = 1,
+                        const PollTurn::Profile& turn = {});
     ~TunnelHost();
     TunnelHost(const TunnelHost&) = delete;
     TunnelHost& operator=(const TunnelHost&) = delete;
