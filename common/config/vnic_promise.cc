@@ -54,6 +54,38 @@ void compare_guarantees(const VnicPromise& promise, const VnicPromise& file,
             {"reservation", format_rate(promise.reservation_bps), format_rate(file.reservation_bps)});
 }
 
+template <typename Value, typename Text>
+void compare_value(const char* key, const std::optional<Value>& promised, const std::optional<Value>& file,
+                   const Text& text, std::vector<PromiseDifference>& out) {
+    if (promised && file && *promised != *file)
+        out.push_back({key, text(*promised), text(*file)});
+}
+
+template <typename Text>
+void compare_limit(const char* key, const std::optional<std::uint64_t>& promised,
+                   const std::optional<std::uint64_t>& file, const Text& text,
+                   std::vector<PromiseDifference>& out) {
+    if (promised && file && *promised != *file)
+        out.push_back(
+            {key, text(*promised), text(*file) + (*file < *promised ? ", which is lower and holds" : "")});
+}
+
+std::string tokens_text(std::uint64_t tokens_per_sec) {
+    return format_quantity(Quantity::kTokenRate, tokens_per_sec);
+}
+
+void compare_workers(const WorkerPromise& promise, const WorkerPromise& file,
+                     std::vector<PromiseDifference>& out) {
+    compare_value("reservation_pps", promise.reservation_pps, file.reservation_pps, format_packet_rate, out);
+    compare_limit("limit_pps", promise.limit_pps, file.limit_pps, format_packet_rate, out);
+    compare_value(
+        "cycle_shares", promise.cycle_shares, file.cycle_shares,
+        [](std::uint32_t shares) { return std::to_string(shares); }, out);
+    compare_value("encrypt_reservation", promise.encrypt_reservation, file.encrypt_reservation, tokens_text,
+                  out);
+    compare_limit("encrypt_limit", promise.encrypt_limit, file.encrypt_limit, tokens_text, out);
+}
+
 }  // namespace
 
 GuaranteeKind kind_of(const VnicPromise& promise) {
@@ -68,13 +100,11 @@ std::uint64_t dynamic_mean_bps(std::uint64_t size_bytes, Nanos time) {
 std::vector<PromiseDifference> differences(const VnicPromise& promise, const VnicPromise& file) {
     std::vector<PromiseDifference> out;
     compare_guarantees(promise, file, out);
-    if (promise.limit_bps && file.limit_bps && *promise.limit_bps != *file.limit_bps)
-        out.push_back({"limit", format_rate(*promise.limit_bps),
-                       format_rate(*file.limit_bps) +
-                           (*file.limit_bps < *promise.limit_bps ? ", which is lower and holds" : "")});
+    compare_limit("limit", promise.limit_bps, file.limit_bps, format_rate, out);
     const std::uint32_t shares = kind_of(promise) == GuaranteeKind::kBestEffort ? 1 : promise.shares;
     if (file.shares != kNothingStated.shares && file.shares != shares)
         out.push_back({"shares", std::to_string(shares), std::to_string(file.shares)});
+    compare_workers(promise.worker, file.worker, out);
     return out;
 }
 
@@ -106,6 +136,34 @@ void read_guarantee(ObjectReader& reader, VnicPromise& out, bool is_rate_elsewhe
     if (!has_rate && out.reservation_bps != 0)
         reader.fault("reservation", "0bit, or \"guarantee_kind\": \"strict\"",
                      "this kind of guarantee has no rate");
+}
+
+std::uint64_t promised_packets_bps(std::uint64_t packets_per_sec) {
+    constexpr std::uint64_t kFrameBytes = 64 + 24 + 4;  // FCS, preamble and gap; VLAN tag
+    return packets_per_sec * kFrameBytes * kBitsPerByte;
+}
+
+void read_worker_promise(ObjectReader& reader, VnicPromise& out) {
+    WorkerPromise& worker = out.worker;
+    constexpr const char* kAbove = "the reservation is above the limit";
+    reader.read_limit("reservation_pps", Quantity::kPacketRate, worker.reservation_pps,
+                      kPromisedPacketsRange);
+    reader.read_limit("limit_pps", Quantity::kPacketRate, worker.limit_pps, kPromisedPacketLimitRange);
+    reader.read_integer("cycle_shares", worker.cycle_shares, kPromisedSharesRange);
+    reader.read_limit("encrypt_reservation", Quantity::kTokenRate, worker.encrypt_reservation,
+                      kPromisedTokensRange);
+    reader.read_limit("encrypt_limit", Quantity::kTokenRate, worker.encrypt_limit, kPromisedTokenLimitRange);
+    const std::uint64_t packets = worker.reservation_pps.value_or(0);
+    if (worker.limit_pps && packets > *worker.limit_pps)
+        reader.fault("reservation_pps", "at most limit_pps, " + format_packet_rate(*worker.limit_pps),
+                     kAbove);
+    if (promised_packets_bps(packets) > out.reservation_bps)
+        reader.fault("reservation_pps",
+                     "a reservation of the link of at least " + format_rate(promised_packets_bps(packets)),
+                     "the link has to carry the promised packets, 92 bytes each with a VLAN tag");
+    if (worker.encrypt_limit && worker.encrypt_reservation.value_or(0) > *worker.encrypt_limit)
+        reader.fault("encrypt_reservation", "at most encrypt_limit, " + tokens_text(*worker.encrypt_limit),
+                     kAbove);
 }
 
 }  // namespace weir

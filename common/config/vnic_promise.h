@@ -14,6 +14,18 @@
 
 namespace weir {
 
+/// Of the cycles of the workers that serve the vNIC. Of the specification: a value that is absent is the
+/// file's. Of a switch's file: likewise not stated.
+struct WorkerPromise {
+    std::optional<std::uint64_t> reservation_pps{};  ///< taken from its ring beside any shares
+    std::optional<std::uint64_t> limit_pps{};
+    std::optional<std::uint32_t> cycle_shares{};         ///< 1..10000, of a worker's cycles
+    std::optional<std::uint64_t> encrypt_reservation{};  ///< tokens per second of the tunnels' cost
+    std::optional<std::uint64_t> encrypt_limit{};        ///< likewise
+
+    bool operator==(const WorkerPromise&) const = default;
+};
+
 /// Of the specification: every value holds. Of a switch's file: a value that is the default is not stated.
 struct VnicPromise {
     std::optional<GuaranteeKind> guarantee{};  ///< absent = strict with a reservation, fairness without
@@ -22,6 +34,7 @@ struct VnicPromise {
     Nanos time = 0;                            ///< likewise
     std::optional<std::uint64_t> limit_bps{};  ///< each way; absent = none
     std::uint32_t shares = 100;                ///< 1..10000, of the uplink
+    WorkerPromise worker{};
 
     bool operator==(const VnicPromise&) const = default;
 };
@@ -32,6 +45,10 @@ inline constexpr Range kPromisedLimitRange{64'000, 400'000'000'000};            
 inline constexpr Range kPromisedSizeRange{1'000, 1'000'000'000'000'000};            // bytes
 inline constexpr Range kPromisedTimeRange{kNanosPerSec, 2'592'000 * kNanosPerSec};  // a month
 inline constexpr Range kPromisedSharesRange{1, 10'000};
+inline constexpr Range kPromisedPacketsRange{0, 1'000'000'000};         // packets/s
+inline constexpr Range kPromisedPacketLimitRange{10, 1'000'000'000};    // packets/s
+inline constexpr Range kPromisedTokensRange{0, 1'000'000'000'000};      // tokens/s
+inline constexpr Range kPromisedTokenLimitRange{1, 1'000'000'000'000};  // tokens/s
 
 /// The kind in force: of a promise without one that of its reservation.
 [[nodiscard]] GuaranteeKind kind_of(const VnicPromise& promise);
@@ -55,5 +72,13 @@ struct PromiseDifference {
 /// Reads `guarantee_kind`, `reservation`, `size` and `time`; keys that do not belong to the kind are faults.
 /// @param is_rate_elsewhere another key gives a strict guarantee its rate
 void read_guarantee(ObjectReader& reader, VnicPromise& out, bool is_rate_elsewhere = false);
+
+/// Bits per second of promised packets at an uplink that accounts the wire: 64 bytes each, and a VLAN tag.
+[[nodiscard]] std::uint64_t promised_packets_bps(std::uint64_t packets_per_sec);
+
+/// Reads `reservation_pps`, `limit_pps`, `cycle_shares`, `encrypt_reservation` and `encrypt_limit` of the
+/// specification, after the guarantee and the limit: reservations are within their limits, and promised
+/// packets within the reservation of the link, which has to carry them.
+void read_worker_promise(ObjectReader& reader, VnicPromise& out);
 
 }  // namespace weir

@@ -127,6 +127,12 @@ void read_promise(ObjectReader& entry, VnicPromise& promise) {
     entry.read_integer("time_ns", promise.time, kPromisedTimeRange);
     entry.read_integer("limit_bps", promise.limit_bps, kPromisedLimitRange);
     entry.read_integer("shares", promise.shares, kPromisedSharesRange);
+    WorkerPromise& worker = promise.worker;
+    entry.read_integer("reservation_pps", worker.reservation_pps, kPromisedPacketsRange);
+    entry.read_integer("limit_pps", worker.limit_pps, kPromisedPacketLimitRange);
+    entry.read_integer("cycle_shares", worker.cycle_shares, kPromisedSharesRange);
+    entry.read_integer("encrypt_reservation", worker.encrypt_reservation, kPromisedTokensRange);
+    entry.read_integer("encrypt_limit", worker.encrypt_limit, kPromisedTokenLimitRange);
     const bool is_dynamic = promise.guarantee == GuaranteeKind::kDynamic;
     if (is_dynamic != (promise.size_bytes != 0) || is_dynamic != (promise.time != 0))
         entry.fault("size_bytes", "size_bytes and time_ns with guarantee_kind dynamic, and with no other",
@@ -234,6 +240,11 @@ void put(json& object, const char* key, std::uint64_t value) {
     if (value != 0)
         object[key] = value;
 }
+template <typename Value>
+void put(json& object, const char* key, const std::optional<Value>& value) {
+    if (value)
+        object[key] = *value;
+}
 void put(json& object, const VnicPromise& promise) {
     if (promise.guarantee)
         object["guarantee_kind"] = guarantee_name(*promise.guarantee);
@@ -243,6 +254,11 @@ void put(json& object, const VnicPromise& promise) {
     put(object, "limit_bps", promise.limit_bps.value_or(0));
     if (promise.shares != VnicPromise{}.shares)
         object["shares"] = promise.shares;
+    put(object, "reservation_pps", promise.worker.reservation_pps);
+    put(object, "limit_pps", promise.worker.limit_pps);
+    put(object, "cycle_shares", promise.worker.cycle_shares);
+    put(object, "encrypt_reservation", promise.worker.encrypt_reservation);
+    put(object, "encrypt_limit", promise.worker.encrypt_limit);
 }
 void put(json& object, std::uint32_t protocol, const Capabilities& capabilities) {
     object["protocol"] = protocol;

@@ -44,6 +44,8 @@ inline constexpr std::string_view kBlocked = "blocked";
 /// Of a switch: it knows `promise` of endpoints in TABLES. Of a controller: it sends them to such a switch,
 /// which has kTablesByNeed too.
 inline constexpr std::string_view kVnicPromises = "vnic-promises";
+/// Of a switch that has kVnicPromises: it knows VnicPromise::worker.
+inline constexpr std::string_view kWorkerPromises = "worker-promises";
 }  // namespace capability
 
 /// Why the receiver of a message of that protocol cannot work with its sender, and the program to upgrade.
@@ -151,7 +153,7 @@ struct Tables {
 /// Entries of a message of TABLES with kTablesByNeed: so many of the longest stay below 4 MiB and 200,000
 /// JSON values, beyond which texts are refused, with the promises of kPromisesMax vNICs among them.
 inline constexpr std::size_t kTablesEntriesMax = 10'000;
-inline constexpr std::size_t kPromisesMax = 4'096;  ///< more than a switch has vNICs
+inline constexpr std::size_t kPromisesMax = 2'048;  ///< more than a switch has vNICs
 /// The table in messages of at most kTablesEntriesMax entries each; the first one has the refused vNICs.
 [[nodiscard]] std::vector<Tables> split(Tables tables);
 

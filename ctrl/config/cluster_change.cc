@@ -129,6 +129,22 @@ std::string kind_text(const TenantVnicConfig& vnic) {
     return std::string(guarantee_name(kind_in(vnic)));
 }
 
+/// Only values that both state: of others the switch's file decides.
+void compare_workers(const std::string& owner, const WorkerPromise& old, const WorkerPromise& now,
+                     Promises& out) {
+    const auto tokens = [](std::uint64_t amount) { return format_quantity(Quantity::kTokenRate, amount); };
+    if (old.reservation_pps && now.reservation_pps.value_or(0) < *old.reservation_pps)
+        out.note(owner, "reservation_pps", format_packet_rate(*old.reservation_pps),
+                 format_packet_rate(now.reservation_pps.value_or(0)));
+    if (old.cycle_shares && now.cycle_shares && *now.cycle_shares < *old.cycle_shares)
+        out.note(owner, "cycle_shares", std::to_string(*old.cycle_shares), std::to_string(*now.cycle_shares));
+    if (old.encrypt_reservation && now.encrypt_reservation.value_or(0) < *old.encrypt_reservation)
+        out.note(owner, "encrypt_reservation", tokens(*old.encrypt_reservation),
+                 tokens(now.encrypt_reservation.value_or(0)));
+    out.compare_limit(owner, "limit_pps", old.limit_pps, now.limit_pps, format_packet_rate);
+    out.compare_limit(owner, "encrypt_limit", old.encrypt_limit, now.encrypt_limit, tokens);
+}
+
 void compare_vnics(const TenantConfig& before, const TenantConfig& now, Promises& out) {
     const auto index = index_of(now.vnics);
     for (const TenantVnicConfig& old : before.vnics) {
@@ -146,6 +162,7 @@ void compare_vnics(const TenantConfig& before, const TenantConfig& now, Promises
         out.compare_limit(owner, "limit", old.limit_bps, vnic.limit_bps, format_rate);
         if (vnic.weight < old.weight)
             out.note(owner, "weight", std::to_string(old.weight), std::to_string(vnic.weight));
+        compare_workers(owner, old.worker, vnic.worker, out);
     }
 }
 

@@ -121,6 +121,8 @@ void read_host(ObjectReader& reader, ClusterConfig& config) {
     reader.read_quantity("uplink", Quantity::kBitRate, host.uplink_bps, kLinkRange);
     read_name(reader, "rack", host.rack);
     read_curve_key(reader, "key", host.key);
+    reader.read_quantity("encryption", Quantity::kTokenRate, host.encryption_tokens,
+                         kPromisedTokenLimitRange);
     reader.read_integer("vms_max", host.vms_max, {1, 10'000});
     reader.read_flag("drain", host.drain);
     config.hosts.push_back(std::move(host));
@@ -170,6 +172,8 @@ void read_tenant_vnic(ObjectReader& reader, TenantConfig& tenant) {
     vnic.time = promise.time;
     reader.read_limit("limit", Quantity::kBitRate, vnic.limit_bps, kLinkRange);
     reader.read_integer("weight", vnic.weight, kWeightRange);
+    read_worker_promise(reader, promise);
+    vnic.worker = promise.worker;
     if (vnic.limit_bps && *vnic.limit_bps < vnic.reservation_bps)
         reader.fault("limit", "at least the reservation, " + format_rate(vnic.reservation_bps), kLimitBelow);
     tenant.vnics.push_back(std::move(vnic));

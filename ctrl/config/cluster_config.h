@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/config/config_reader.h"
 #include "common/config/json_text.h"
+#include "common/config/vnic_promise.h"
 #include "common/error.h"
 #include "common/guarantee.h"
 #include "ctrl/alloc/vdc.h"
@@ -40,6 +41,7 @@ struct RackConfig {
 struct HostConfig {
     std::string name{};
     std::uint64_t uplink_bps = 10'000'000'000;  ///< each way
+    std::uint64_t encryption_tokens = 0;        ///< per second, of its switch's workers; 0 = not stated
     std::string rack{};                         ///< empty = traffic to other hosts shares no rack's uplink
     std::string key{};                          ///< CURVE public key, 40 characters of Z85; empty = ipc only
     std::uint32_t vms_max = 0;                  ///< VMs that placement may put there; 0 = any number
@@ -69,6 +71,7 @@ struct TenantVnicConfig {
     std::optional<GuaranteeKind> guarantee{};  ///< absent = strict with a reservation, fairness without
     std::uint64_t size_bytes = 0;              ///< of a dynamic guarantee, whose reservation is size / time
     Nanos time = 0;                            ///< likewise
+    WorkerPromise worker{};                    ///< absent values are those of the switch's file
     std::string mac{};                         ///< that it must have, lower case; empty = any
     std::optional<std::uint16_t> vlan{};       ///< likewise; 0 = untagged
 

@@ -1,4 +1,5 @@
-// admission.cc - the need of links and slots with the vNIC on the host, compared with the need without it.
+// admission.cc - the need of links, encryption and slots with the vNIC on the host, compared with the need
+// without it.
 #include "ctrl/daemon/admission.h"
 
 #include <algorithm>
@@ -41,8 +42,10 @@ std::vector<billing::Sharer> Admission::sharers_behind(Constraint constraint) co
             if (host != kAnywhere &&
                 (constraint.kind == ConstraintKind::kRackLink ? topology_.hosts[host].rack == constraint.index
                                                               : host == constraint.index))
-                sharers.push_back(
-                    {tenants_[t].vnics[i].id, static_cast<double>(tenants_[t].vnics[i].reservation)});
+                sharers.push_back({tenants_[t].vnics[i].id,
+                                   static_cast<double>(constraint.kind == ConstraintKind::kEncryption
+                                                           ? tenants_[t].vnics[i].encryption
+                                                           : tenants_[t].vnics[i].reservation)});
         }
     return sharers;
 }
@@ -55,9 +58,11 @@ Tokens Admission::need_at(Constraint constraint) const {
                : need;
 }
 
-/// Links and slots above the host, then the tenant's links elsewhere that may become too small.
+/// Links, encryption and slots of the host, then the tenant's links elsewhere that may become too small.
 std::vector<Constraint> Admission::concerned(TenantIndex tenant, HostIndex host) const {
-    std::vector<Constraint> all{{ConstraintKind::kHostLink, host}, {ConstraintKind::kSlots, host}};
+    std::vector<Constraint> all{{ConstraintKind::kHostLink, host},
+                                {ConstraintKind::kEncryption, host},
+                                {ConstraintKind::kSlots, host}};
     if (const std::uint32_t rack = topology_.hosts[host].rack; rack != kAnywhere)
         all.push_back({ConstraintKind::kRackLink, rack});
     for (const Constraint link : ledger_.exceeded_links(placed_[tenant]))

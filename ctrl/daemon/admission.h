@@ -27,8 +27,8 @@ class Admission {
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
 
-    /// Why the host cannot keep the vNIC's guarantee: the first link or slot count that would be too small,
-    /// with need and capacity. Empty: it can.
+    /// Why the host cannot keep the vNIC's guarantee: the first link, encryption or slot count that would be
+    /// too small, with need and capacity. Empty: it can.
     [[nodiscard]] std::string why_not(const ClusterEnd& vnic, HostIndex host);
     /// Bytes per second that are planned of the host's link.
     void set_uplink(HostIndex host, double bytes);

@@ -1,6 +1,8 @@
 // promises.cc - promises into TABLES, and the differences from switches' files.
 #include "ctrl/daemon/promises.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -8,6 +10,12 @@ constexpr std::size_t kNamedMax = 20;
 
 const TenantVnicConfig& config_of(const Cluster& cluster, const ClusterEnd& vnic) {
     return cluster.config().tenants[vnic.tenant].vnics[vnic.index];
+}
+
+bool has_worker_promises(const Cluster& cluster, HostIndex host) {
+    return std::ranges::any_of(cluster.vnics_of(host), [&cluster](std::uint32_t id) {
+        return config_of(cluster, *cluster.find_end(id)).worker != WorkerPromise{};
+    });
 }
 
 }  // namespace
@@ -18,7 +26,8 @@ VnicPromise promise_of(const TenantVnicConfig& vnic) {
             .size_bytes = vnic.size_bytes,
             .time = vnic.time,
             .limit_bps = vnic.limit_bps,
-            .shares = vnic.weight};
+            .shares = vnic.weight,
+            .worker = vnic.worker};
 }
 
 bool takes_promises(const Session& session) {
@@ -36,6 +45,8 @@ void add_promises(const Cluster& cluster, const Session& session, wire::Tables& 
         if (left-- == 0)
             return;
         end.promise = promise_of(config_of(cluster, *vnic));
+        if (!wire::has(session.capabilities, wire::capability::kWorkerPromises))
+            end.promise->worker = {};
     }
 }
 
@@ -45,6 +56,11 @@ std::vector<std::string> promise_warnings(const Cluster& cluster, const Session&
             "the switch does not know promises: reservations, limits, shares and guarantee kinds at its "
             "uplink are those of its own file; upgrade its weir-switch"};
     std::vector<std::string> warnings;
+    if (!wire::has(session.capabilities, wire::capability::kWorkerPromises) &&
+        has_worker_promises(cluster, session.host))
+        warnings.emplace_back(
+            "the switch does not know promises of packets, cycles and encryption: these are those of its own "
+            "file; upgrade its weir-switch");
     std::size_t others = 0;
     for (const auto& [name, file] : session.stated) {
         const ClusterEnd* const vnic = cluster.find_vnic(name);

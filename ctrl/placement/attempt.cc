@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace weir::placement {
 
@@ -16,7 +17,8 @@ Attempt::Attempt(const Ledger& ledger, const Tenant& tenant)
       racks_(topology_->racks.size()),
       links_(topology_->appliances.size()),
       tokens_(topology_->appliances.size()),
-      slots_used_(topology_->hosts.size()) {
+      slots_used_(topology_->hosts.size()),
+      encryption_(topology_->hosts.size()) {
     for (const VirtualAppliance& appliance : tenant.appliances)
         bandwidth_.push_back(std::min(whole_.vnics, appliance.bandwidth));
 }
@@ -32,6 +34,7 @@ void Attempt::count_side(std::uint32_t host, std::uint32_t rack, const Side& sid
 void Attempt::put_vnic(std::uint32_t vnic, std::uint32_t host) {
     layout_.hosts[vnic] = host;
     ++slots_used_[host];
+    encryption_[host] += tenant_->vnics[vnic].encryption;
     count_side(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, true);
 }
 
@@ -39,6 +42,7 @@ void Attempt::remove_vnic(std::uint32_t vnic) {
     const std::uint32_t host = layout_.hosts[vnic];
     layout_.hosts[vnic] = kAnywhere;
     --slots_used_[host];
+    encryption_[host] -= tenant_->vnics[vnic].encryption;
     count_side(host, topology_->hosts[host].rack, {.vnics = tenant_->vnics[vnic].reservation}, false);
 }
 
@@ -94,12 +98,20 @@ std::uint64_t Attempt::slots_left(std::uint32_t host) const {
     return left > slots_used_[host] ? left - slots_used_[host] : 0;
 }
 
+Tokens Attempt::encryption_left(std::uint32_t host) const {
+    const Tokens left = ledger_->left({ConstraintKind::kEncryption, host});
+    return left > encryption_[host] ? left - encryption_[host] : 0;
+}
+
 std::optional<Shortfall> Attempt::vnic_shortfall(std::uint32_t vnic, std::uint32_t host) const {
     const Side more{.vnics = tenant_->vnics[vnic].reservation};
     const std::uint32_t rack = topology_->hosts[host].rack;
     std::optional<Shortfall> found = check_link({ConstraintKind::kHostLink, host}, hosts_[host] + more);
     if (!found && rack != kAnywhere)
         found = check_link({ConstraintKind::kRackLink, rack}, racks_[rack] + more);
+    if (!found && tenant_->vnics[vnic].encryption != 0)
+        found =
+            check({ConstraintKind::kEncryption, host}, encryption_[host] + tenant_->vnics[vnic].encryption);
     if (!found)
         found = check({ConstraintKind::kSlots, host}, Tokens{slots_used_[host]} + 1);
     if (found)
@@ -159,8 +171,9 @@ std::vector<std::uint32_t> Attempt::open_vnics() const {
     for (std::uint32_t i = 0; i < layout_.hosts.size(); ++i)
         if (layout_.hosts[i] == kAnywhere)
             open.push_back(i);
-    std::ranges::stable_sort(open, std::greater(),
-                             [&](std::uint32_t vnic) { return tenant_->vnics[vnic].reservation; });
+    std::ranges::stable_sort(open, std::greater(), [&](std::uint32_t vnic) {
+        return std::pair(tenant_->vnics[vnic].reservation, tenant_->vnics[vnic].encryption);
+    });
     return open;
 }
 

@@ -35,8 +35,14 @@ class Attempt {
     /// Tokens/s that the appliance has left beside this tenant.
     [[nodiscard]] Tokens tokens_left(std::uint32_t appliance) const;
     [[nodiscard]] std::uint64_t slots_left(std::uint32_t host) const;
+    /// Tokens/s of encryption that the host has left beside all vNICs that are there.
+    [[nodiscard]] Tokens encryption_left(std::uint32_t host) const;
+    [[nodiscard]] bool encrypts(std::uint32_t vnic, std::uint32_t host) const {
+        return tenant_->vnics[vnic].encryption <= encryption_left(host);
+    }
 
-    /// The constraint that fails when the vNIC alone comes to the host: its link, the rack's, or its slots.
+    /// The constraint that fails when the vNIC alone comes to the host: its link, the rack's, its
+    /// encryption, or its slots.
     [[nodiscard]] std::optional<Shortfall> vnic_shortfall(std::uint32_t vnic, std::uint32_t host) const;
     /// The constraint that fails when the virtual appliance alone comes to the appliance: its tokens, its
     /// link, or a link above it.
@@ -54,7 +60,7 @@ class Attempt {
     [[nodiscard]] Tokens bandwidth(std::uint32_t virtual_appliance) const {
         return bandwidth_[virtual_appliance];
     }
-    /// vNICs without a host, the largest reservation first.
+    /// vNICs without a host, the largest reservation first; of equal ones the largest of encryption.
     [[nodiscard]] std::vector<std::uint32_t> open_vnics() const;
 
   private:
@@ -73,6 +79,7 @@ class Attempt {
     std::vector<Side> links_;                // per appliance
     std::vector<Tokens> tokens_;             // per appliance
     std::vector<std::uint32_t> slots_used_;  // per host
+    std::vector<Tokens> encryption_;         // per host
 };
 
 // Both place the whole tenant, or leave the attempt unspecified.

@@ -34,6 +34,11 @@ std::uint32_t number_in(const Numbers& numbers, const std::string& name) {
     return found == numbers.end() ? kAnywhere : found->second;
 }
 
+constexpr bool is_of_host(ConstraintKind kind) {
+    return kind == ConstraintKind::kHostLink || kind == ConstraintKind::kEncryption ||
+           kind == ConstraintKind::kSlots;
+}
+
 /// The vNICs that may send through a loaded constraint: the model counts VMs, not tenants.
 std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement::Load& load) {
     const auto& [kind, index] = load.constraint;
@@ -42,7 +47,7 @@ std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement
         const std::vector<placement::Vnic>& vnics = made.tenants[part.tenant].vnics;
         const std::vector<std::uint32_t>& hosts = made.plan.entries[part.tenant].layout.hosts;
         const auto is_near = [&, kind = kind, index = index](std::size_t i) {
-            return kind == ConstraintKind::kHostLink || kind == ConstraintKind::kSlots ? hosts[i] == index
+            return is_of_host(kind)                    ? hosts[i] == index
                    : kind == ConstraintKind::kRackLink ? made.topology.hosts[hosts[i]].rack == index
                                                        : true;
         };
@@ -50,7 +55,9 @@ std::vector<billing::Sharer> sharers_of(const ClusterPlan& made, const placement
         for (const bool all : {false, true})  // with only an appliance behind it, all the tenant's vNICs send
             for (std::size_t i = 0; i < vnics.size() && (!all || sharers.size() == before); ++i)
                 if (all || (i < hosts.size() && is_near(i)))
-                    sharers.push_back({vnics[i].id, static_cast<double>(vnics[i].reservation)});
+                    sharers.push_back({vnics[i].id, static_cast<double>(kind == ConstraintKind::kEncryption
+                                                                            ? vnics[i].encryption
+                                                                            : vnics[i].reservation)});
     }
     return sharers;
 }
@@ -139,8 +146,8 @@ std::string path_of(Constraint constraint) {
     };
     static constexpr Field kFields[] = {
         // by ConstraintKind
-        {"topology.hosts", "uplink"},   {"topology.racks", "uplink"},  {"appliances", "link"},
-        {"appliances", "capacity_min"}, {"topology.hosts", "vms_max"},
+        {"topology.hosts", "uplink"},   {"topology.racks", "uplink"},     {"appliances", "link"},
+        {"appliances", "capacity_min"}, {"topology.hosts", "encryption"}, {"topology.hosts", "vms_max"},
     };
     static_assert(std::size(kFields) == static_cast<std::size_t>(ConstraintKind::kSlots) + 1);
     const Field& field = kFields[static_cast<std::size_t>(constraint.kind)];
@@ -239,6 +246,12 @@ void add_changes(const ClusterPlan& made, const RunningCluster& running, json& o
     out["gone"] = made.gone;
 }
 
+Tokens planned_encryption(const ClusterConfig& config, const HostConfig& host) {
+    return host.encryption_tokens == 0
+               ? placement::kUnlimited
+               : static_cast<Tokens>(static_cast<double>(host.encryption_tokens) * (1 - config.headroom));
+}
+
 }  // namespace
 
 placement::Topology topology_of(const ClusterConfig& config) {
@@ -254,7 +267,8 @@ placement::Topology topology_of(const ClusterConfig& config) {
         out.hosts.push_back({.id = host.name,
                              .uplink = usable(host.uplink_bps),
                              .rack = number_in(racks, host.rack),
-                             .slots = host.vms_max == 0 ? UINT32_MAX : host.vms_max});
+                             .slots = host.vms_max == 0 ? UINT32_MAX : host.vms_max,
+                             .encryption = planned_encryption(config, host)});
     for (const ClusterApplianceConfig& appliance : config.appliances)
         out.appliances.push_back(
             {.id = appliance.name,
@@ -275,7 +289,8 @@ std::vector<placement::Tenant> tenants_of(const ClusterConfig& config) {
         for (const TenantVnicConfig& vnic : tenant.vnics)
             made.vnics.push_back({.id = vnic.name,
                                   .reservation = vnic.reservation_bps / kBitsPerByte,
-                                  .host = number_in(hosts, vnic.host)});
+                                  .host = number_in(hosts, vnic.host),
+                                  .encryption = vnic.worker.encrypt_reservation.value_or(0)});
         for (const TenantApplianceConfig& part : tenant.appliances) {
             // Without a reservation of tokens there is no guaranteed bandwidth either.
             const Tokens bandwidth =

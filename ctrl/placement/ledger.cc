@@ -43,6 +43,8 @@ void for_each_above(const Topology& topology, const Vnic& vnic, std::uint32_t ho
     add({ConstraintKind::kHostLink, host}, side);
     if (const std::uint32_t rack = topology.hosts[host].rack; rack != kAnywhere)
         add({ConstraintKind::kRackLink, rack}, side);
+    if (vnic.encryption != 0)
+        add({ConstraintKind::kEncryption, host}, {.vnics = vnic.encryption});
     add({ConstraintKind::kSlots, host}, {.vnics = 1});
 }
 
@@ -54,7 +56,7 @@ std::vector<Part> parts_of(const Topology& topology, const Tenant& tenant, const
     assert(layout.hosts.size() == tenant.vnics.size() &&
            layout.appliances.size() == tenant.appliances.size());
     std::vector<Part> parts;
-    parts.reserve(3 * layout.hosts.size() + 4 * layout.appliances.size());
+    parts.reserve(4 * layout.hosts.size() + 4 * layout.appliances.size());
     for (std::size_t i = 0; i < layout.hosts.size(); ++i)
         for_each_above(topology, tenant.vnics[i], layout.hosts[i], [&parts](Constraint c, const Side& side) {
             parts.push_back({c, side});
@@ -106,6 +108,7 @@ Ledger::Ledger(const Topology& topology, LinkNeed link_need) : topology_(&topolo
     add(ConstraintKind::kRackLink, topology.racks, &Rack::uplink);
     add(ConstraintKind::kApplianceLink, topology.appliances, &Appliance::link);
     add(ConstraintKind::kApplianceTokens, topology.appliances, &Appliance::capacity);
+    add(ConstraintKind::kEncryption, topology.hosts, &Host::encryption);
     add(ConstraintKind::kSlots, topology.hosts, &Host::slots);
 }
 

@@ -141,7 +141,7 @@ class Ledger {
 
     const Topology* topology_;
     LinkNeed link_need_;
-    std::size_t first_[5] = {};  // by kind
+    std::size_t first_[6] = {};  // by kind
     std::vector<Line> lines_;
     std::set<std::size_t> exceeded_;  // links whose need exceeds their capacity
     std::uint32_t tenants_ = 0;       // that put() added

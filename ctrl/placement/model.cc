@@ -16,9 +16,9 @@ struct KindText {
 };
 constexpr KindText kTexts[] = {
     // by ConstraintKind
-    {"host_link", "the uplink of host "},         {"rack_link", "the uplink of rack "},
-    {"appliance_link", "the link of appliance "}, {"appliance_capacity", "the capacity of appliance "},
-    {"host_slots", "the slots of host "},
+    {"host_link", "the uplink of host "},           {"rack_link", "the uplink of rack "},
+    {"appliance_link", "the link of appliance "},   {"appliance_capacity", "the capacity of appliance "},
+    {"host_encryption", "the encryption of host "}, {"host_slots", "the slots of host "},
 };
 static_assert(std::size(kTexts) == static_cast<std::size_t>(ConstraintKind::kSlots) + 1);
 
@@ -60,7 +60,7 @@ std::string describe(const Topology& topology, Constraint constraint) {
 std::string amount_text(ConstraintKind kind, Tokens amount) {
     if (kind == ConstraintKind::kSlots)
         return std::to_string(amount);
-    if (kind == ConstraintKind::kApplianceTokens)
+    if (kind == ConstraintKind::kApplianceTokens || kind == ConstraintKind::kEncryption)
         return format_quantity(Quantity::kTokenRate, amount);
     return format_rate(amount * 8);
 }
@@ -70,7 +70,10 @@ std::string explain(const Topology& topology, const Tenant& tenant, const Shortf
     const bool vnic = why.part == Shortfall::Part::kVnic;
     const std::string what =
         vnic ? "vNIC " + tenant.vnics[why.index].id + " of tenant " + tenant.id + " (" +
-                   text(ConstraintKind::kHostLink, tenant.vnics[why.index].reservation) + ")"
+                   (why.constraint.kind == ConstraintKind::kEncryption
+                        ? text(ConstraintKind::kEncryption, tenant.vnics[why.index].encryption)
+                        : text(ConstraintKind::kHostLink, tenant.vnics[why.index].reservation)) +
+                   ")"
              : "appliance " + tenant.appliances[why.index].id + " of tenant " + tenant.id + " (" +
                    text(ConstraintKind::kApplianceTokens, tenant.appliances[why.index].reservation) + ")";
     if (why.nowhere)

@@ -27,6 +27,7 @@ struct Host {
     Tokens uplink = 0;                 ///< that may be promised, without the headroom
     std::uint32_t rack = kAnywhere;    ///< kAnywhere: directly below the core
     std::uint32_t slots = UINT32_MAX;  ///< the most vNICs
+    Tokens encryption = kUnlimited;    ///< cost of encryption that its switch's workers can do
     bool drained = false;              ///< its slots are for vNICs that must be there
 };
 
@@ -55,6 +56,7 @@ struct Vnic {
     std::string id;
     Tokens reservation = 0;
     std::uint32_t host = kAnywhere;  ///< where it must be
+    Tokens encryption = 0;           ///< reserved of its host's
 };
 
 struct VirtualAppliance {
@@ -87,14 +89,14 @@ enum class LinkNeed {
     kSum,   ///< the sum of the reservations behind the link (EyeQ)
 };
 
-enum class ConstraintKind { kHostLink, kRackLink, kApplianceLink, kApplianceTokens, kSlots };
+enum class ConstraintKind { kHostLink, kRackLink, kApplianceLink, kApplianceTokens, kEncryption, kSlots };
 [[nodiscard]] const char* name_of(ConstraintKind kind);
 /// Whether its tokens are bytes.
 [[nodiscard]] constexpr bool is_link(ConstraintKind kind) {
     return kind < ConstraintKind::kApplianceTokens;
 }
 
-/// A link, an appliance's capacity or a host's slots.
+/// A link, an appliance's capacity, a host's encryption or its slots.
 struct Constraint {
     ConstraintKind kind = ConstraintKind::kHostLink;
     std::uint32_t index = 0;  ///< of the host, rack or appliance

@@ -20,8 +20,8 @@ double fullness_of_vnic(const Attempt& attempt, std::uint32_t vnic, std::uint32_
     const Side inside = attempt.at_host(host) + Side{.vnics = attempt.tenant().vnics[vnic].reservation};
     const double fullness = fullness_of(attempt.ledger(), {ConstraintKind::kHostLink, host},
                                         need_of(attempt.ledger().link_need(), inside, attempt.whole()));
-    // A host without slots is worse than any full link.
-    return attempt.slots_left(host) == 0 ? fullness + 1000 : fullness;
+    // A host without slots or encryption is worse than any full link.
+    return attempt.slots_left(host) == 0 || !attempt.encrypts(vnic, host) ? fullness + 1000 : fullness;
 }
 
 double fullness_of_appliance(const Attempt& attempt, std::uint32_t v, std::uint32_t index) {

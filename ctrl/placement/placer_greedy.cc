@@ -13,7 +13,8 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-/// Whether `a` explains better than `b`: a link rather than slots, then the one that is exceeded less.
+/// Whether `a` explains better than `b`: a link or encryption rather than slots, then the one that is
+/// exceeded less.
 bool is_nearer(const Shortfall& a, const Shortfall& b) {
     const bool a_slots = a.constraint.kind == ConstraintKind::kSlots;
     const bool b_slots = b.constraint.kind == ConstraintKind::kSlots;
@@ -77,8 +78,8 @@ class Greedy {
     bool put_in_one_host() {
         const Side all = sum(open_);
         for (std::uint32_t h = 0; h < topology_.hosts.size(); ++h) {
-            if (attempt_.slots_left(h) < open_.size() || !attempt_.host_fits(h, all) ||
-                !attempt_.rack_fits(topology_.hosts[h].rack, all))
+            if (attempt_.slots_left(h) < open_.size() || attempt_.encryption_left(h) < encryption(open_) ||
+                !attempt_.host_fits(h, all) || !attempt_.rack_fits(topology_.hosts[h].rack, all))
                 continue;
             put_all(h);
             return true;
@@ -127,15 +128,19 @@ class Greedy {
         const std::uint64_t slots = std::min<std::uint64_t>(attempt_.slots_left(host), open_.size());
         std::size_t together_most = 0;
         Side together;
+        Tokens encrypted = 0;
         for (std::size_t n = 1; n <= slots; ++n) {
             together.vnics += reservation(open_[n - 1]);
+            encrypted += attempt_.tenant().vnics[open_[n - 1]].encryption;
+            if (encrypted > attempt_.encryption_left(host))
+                break;
             if (attempt_.host_fits(host, together))
                 together_most = n;
         }
         Indices rest;
         for (std::size_t i = 0; i < open_.size(); ++i) {
             const bool fits =
-                i < together_most || (attempt_.slots_left(host) != 0 &&
+                i < together_most || (attempt_.slots_left(host) != 0 && attempt_.encrypts(open_[i], host) &&
                                       attempt_.host_fits(host, {.vnics = reservation(open_[i])}));
             if (!fits) {
                 rest.push_back(open_[i]);
@@ -159,6 +164,12 @@ class Greedy {
 
     [[nodiscard]] Tokens reservation(std::uint32_t vnic) const {
         return attempt_.tenant().vnics[vnic].reservation;
+    }
+    [[nodiscard]] Tokens encryption(const Indices& vnics) const {
+        Tokens tokens = 0;
+        for (const std::uint32_t vnic : vnics)
+            tokens += attempt_.tenant().vnics[vnic].encryption;
+        return tokens;
     }
     [[nodiscard]] Side sum(const Indices& vnics) const {
         Side side;

@@ -52,21 +52,23 @@ class Searcher {
             return !attempt_.shortfall();
         const Tokens reservation = attempt_.tenant().vnics[open_[n]].reservation;
         left_.vnics -= reservation;
-        const bool found = try_hosts(n, reservation);
+        const bool found = try_hosts(n);
         left_.vnics += reservation;
         return found;
     }
 
-    bool try_hosts(std::size_t n, Tokens reservation) {
-        std::set<std::tuple<Tokens, std::uint64_t, std::uint32_t, Tokens, Tokens>> seen;
-        for (std::uint32_t h = first_host(n, reservation); h < attempt_.topology().hosts.size(); ++h) {
+    bool try_hosts(std::size_t n) {
+        std::set<std::tuple<Tokens, std::uint64_t, Tokens, std::uint32_t, Tokens, Tokens>> seen;
+        for (std::uint32_t h = first_host(n); h < attempt_.topology().hosts.size(); ++h) {
             if (!spend())
                 return false;
             const Side& here = attempt_.at_host(h);
             const std::uint32_t rack = attempt_.topology().hosts[h].rack;
             const Tokens left = attempt_.ledger().left({ConstraintKind::kHostLink, h});
-            if (attempt_.slots_left(h) == 0 ||
-                !seen.insert({left, attempt_.slots_left(h), rack, here.vnics, here.appliances}).second)
+            if (attempt_.slots_left(h) == 0 || !attempt_.encrypts(open_[n], h) ||
+                !seen.insert({left, attempt_.slots_left(h), attempt_.encryption_left(h), rack, here.vnics,
+                              here.appliances})
+                     .second)
                 continue;
             attempt_.put_vnic(open_[n], h);
             const bool may_fit = (attempt_.host_fits(h) || attempt_.host_fits(h, left_)) &&
@@ -79,8 +81,12 @@ class Searcher {
     }
 
     /// vNICs with equal reservations go to hosts in order, which skips permutations.
-    [[nodiscard]] std::uint32_t first_host(std::size_t n, Tokens reservation) const {
-        if (n == 0 || attempt_.tenant().vnics[open_[n - 1]].reservation != reservation)
+    [[nodiscard]] std::uint32_t first_host(std::size_t n) const {
+        if (n == 0)
+            return 0;
+        const Vnic& before = attempt_.tenant().vnics[open_[n - 1]];
+        const Vnic& now = attempt_.tenant().vnics[open_[n]];
+        if (before.reservation != now.reservation || before.encryption != now.encryption)
             return 0;
         return attempt_.layout().hosts[open_[n - 1]];
     }

@@ -85,7 +85,7 @@ wire::Hello hello_of(const SwitchConfig& config, const std::vector<VnicConfig>& 
     wire::Hello hello{.host = config.host, .version = WEIR_VERSION};
     for (const std::string_view capability :
          {wire::capability::kPairFloors, wire::capability::kRefusals, wire::capability::kTablesByNeed,
-          wire::capability::kVnicPromises})
+          wire::capability::kVnicPromises, wire::capability::kWorkerPromises})
         hello.capabilities.emplace_back(capability);
     if (!config.uplink.device.empty())
         hello.uplink_bps = config.uplink.capacity_bps();

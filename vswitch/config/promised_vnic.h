@@ -14,11 +14,16 @@ namespace weir {
 /// The values that the file states and a promise replaces.
 [[nodiscard]] VnicPromise stated_promise(const VnicConfig& file);
 
+/// As differences(), and with `encrypt` when encryption is promised to a vNIC that does not encrypt.
+[[nodiscard]] std::vector<PromiseDifference> differences_from_file(const VnicPromise& promise,
+                                                                   const VnicConfig& file);
+
 /// Guarantee, reservation and shares are the promise's. The limit is the lower of both: the file's is a bound
 /// of the host. A reservation is cut to the limit; packets that the file reserves need a kind with a rate,
 /// and fit into the limit. All else is the file's. Example: a promise of 1 Gbit/s within 4 Gbit/s, beside a
 /// file with a reservation of 2 Gbit/s, a limit of 3 Gbit/s and 300 shares: 1 Gbit/s within 3 Gbit/s, 100
-/// shares.
+/// shares. Values of the workers (WorkerPromise) that the promise has are handled alike; encryption is
+/// promised only to a vNIC whose file encrypts.
 /// @param vnic as its file has it
 [[nodiscard]] VnicConfig with_promise(VnicConfig vnic, const VnicPromise& promise, Accounting accounting);
 

@@ -52,7 +52,7 @@ VnicPromiseReport Topology::report_promise(const VnicConfig& file) const {
     if (promise == nullptr)
         return {};
     return {.from = promises_.is_kept ? "kept" : "controller",
-            .differences = differences(*promise, stated_promise(file))};
+            .differences = differences_from_file(*promise, file)};
 }
 
 /// Once, until there are others.

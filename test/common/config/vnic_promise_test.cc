@@ -85,3 +85,42 @@ TEST_CASE("a guarantee's keys are those of its kind", "[promise]") {
         CHECK(test::has_fault(read(text).faults, path, message));
     }
 }
+
+TEST_CASE("promises of workers are within their limits, and their packets within the link's reservation",
+          "[promise]") {
+    const auto read_worker = [](const char* text, std::uint64_t reservation_bps = 0) {
+        const nlohmann::json object = nlohmann::json::parse(text);
+        GuaranteeRead out;
+        out.promise.reservation_bps = reservation_bps;
+        ObjectReader reader(object, "v", out.faults);
+        read_worker_promise(reader, out.promise);
+        reader.finish();
+        return out;
+    };
+    CHECK(read_worker("{}").promise == VnicPromise{});
+    CHECK(read_worker(R"({"reservation_pps": "100kpps", "limit_pps": "1Mpps", "cycle_shares": 9,
+                          "encrypt_reservation": "5Mtokens", "encrypt_limit": "6Mtokens"})",
+                      73'600'000)
+              .promise.worker == WorkerPromise{100'000, 1'000'000, 9, 5'000'000, 6'000'000});
+    CHECK(read_worker(R"({"reservation_pps": null, "encrypt_limit": null})").promise.worker ==
+          WorkerPromise{});
+    CHECK(test::has_fault(read_worker(R"({"reservation_pps": "100kpps"})", 73'599'999).faults,
+                          "v.reservation_pps", "has to carry"));
+    CHECK(
+        test::has_fault(read_worker(R"({"reservation_pps": "100kpps", "limit_pps": "99kpps"})", kGbit).faults,
+                        "v.reservation_pps", "above the limit"));
+    CHECK(test::has_fault(
+        read_worker(R"({"encrypt_reservation": "7Mtokens", "encrypt_limit": "6Mtokens"})").faults,
+        "v.encrypt_reservation", "above the limit"));
+    CHECK(test::has_fault(read_worker(R"({"cycle_shares": 0})").faults, "v.cycle_shares", "out of range"));
+}
+
+TEST_CASE("values of workers differ when both files state them", "[promise]") {
+    const VnicPromise promise{.worker = {.limit_pps = 200, .cycle_shares = 50, .encrypt_limit = 7}};
+    CHECK(differences(promise, {}).empty());
+    CHECK(text_between(
+              promise,
+              {.worker = {.reservation_pps = 5, .limit_pps = 100, .cycle_shares = 60, .encrypt_limit = 9}}) ==
+          "limit_pps 200pps (file: 100pps, which is lower and holds); cycle_shares 50 (file: 60); "
+          "encrypt_limit 7tokens (file: 9tokens)");
+}

@@ -139,7 +139,7 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
                         {"gone"}}),
           to_text(Welcome{"c1", kNanosPerSec, 3, 60 * kNanosPerSec, "no host h9 here"}),
           to_text(Tables{{{3, Endpoint::Kind::kVnic, "web", "A", "h1", "52:54:00:00:00:01", 10, 5,
-                           VnicPromise{GuaranteeKind::kDynamic, 1, 2, 3, 4, 5}}},
+                           VnicPromise{GuaranteeKind::kDynamic, 1, 2, 3, 4, 5, {6, 17, 8, 0, 10}}}},
                          {{.flow = {3, 17}, .rate = {1, 2, 3}}},
                          {{{"web", "it is not in the cluster file", true}}},
                          true,
@@ -148,7 +148,7 @@ TEST_CASE("the protocol's page has a row for every key of the JSON messages") {
                          {{3, "52:54:00:00:00:09"}}}),
           to_text(Ask{{{3, "52:54:00:00:00:09"}}})})
         collect_keys(nlohmann::json::parse(text), keys);
-    CHECK(keys.size() == 46);
+    CHECK(keys.size() == 51);
     const std::string page = test::protocol_page();
     for (const std::string& key : keys) {
         INFO(key);
@@ -211,12 +211,14 @@ TEST_CASE("a message of TABLES with the promises of a switch's most vNICs is acc
     for (std::uint32_t id = 0; id < kTablesEntriesMax; ++id)
         tables.endpoints.push_back({UINT32_MAX - id, Endpoint::Kind::kVnic, longest, longest, longest,
                                     "52:54:00:00:00:01", 4094, UINT64_MAX});
-    const VnicPromise longest_promise{.guarantee = GuaranteeKind::kDynamic,
-                                      .reservation_bps = 400'000'000'000,
-                                      .size_bytes = 1'000'000'000'000'000,
-                                      .time = 2'592'000 * kNanosPerSec,
-                                      .limit_bps = 400'000'000'000,
-                                      .shares = 10'000};
+    const VnicPromise longest_promise{
+        .guarantee = GuaranteeKind::kDynamic,
+        .reservation_bps = 400'000'000'000,
+        .size_bytes = 1'000'000'000'000'000,
+        .time = 2'592'000 * kNanosPerSec,
+        .limit_bps = 400'000'000'000,
+        .shares = 10'000,
+        .worker = {1'000'000'000, 1'000'000'000, 10'000, 1'000'000'000'000, 1'000'000'000'000}};
     for (std::size_t i = 0; i < kPromisesMax; ++i)
         tables.endpoints[i].promise = longest_promise;
     const std::string text = to_text(tables);

@@ -32,6 +32,8 @@ ClusterConfig random_specification(Random32& random) {
         if (random() % 3 == 0)
             host.vms_max = 1 + random() % 6;
         host.drain = random() % 6 == 0;
+        if (random() % 3 == 0)
+            host.encryption_tokens = 1 + random() % 12;
         config.hosts.push_back(std::move(host));
     }
     for (std::uint32_t i = 0; i < random() % 2; ++i)
@@ -47,6 +49,8 @@ ClusterConfig random_specification(Random32& random) {
                                   .reservation_bps = random() % 6 * kMega * 8};
             if (random() % 6 == 0)
                 vnic.host = config.hosts[random() % config.hosts.size()].name;
+            if (random() % 4 == 0)
+                vnic.worker.encrypt_reservation = random() % 6;
             tenant.vnics.push_back(std::move(vnic));
         }
         if (!config.appliances.empty() && random() % 2 == 0)

@@ -31,9 +31,9 @@ FakeSwitch promised_switch(const std::string& host, const std::vector<std::strin
         } else {
             vnic.mac = "52:54:00:00:01:" + std::string(vnic.name == "a2" ? "0a" : "0b");
         }
-    made.hello.capabilities = {std::string(wire::capability::kTablesByNeed),
-                               std::string(wire::capability::kRefusals),
-                               std::string(wire::capability::kVnicPromises)};
+    made.hello.capabilities = {
+        std::string(wire::capability::kTablesByNeed), std::string(wire::capability::kRefusals),
+        std::string(wire::capability::kVnicPromises), std::string(wire::capability::kWorkerPromises)};
     return made;
 }
 
@@ -109,6 +109,24 @@ TEST_CASE("a peer's promise is not the switch's business, and a switch that does
     CHECK_FALSE(wire::has(world.h3.welcome->capabilities, wire::capability::kVnicPromises));
     REQUIRE(world.warnings("h3").size() == 1);
     CHECK(world.warnings("h3")[0].find("upgrade its weir-switch") != std::string::npos);
+}
+
+TEST_CASE(
+    "a switch that does not know promises of workers gets the others, and a warning when there are some",
+    "[vnic_promises]") {
+    PromisesWorld world;
+    std::erase(world.h1.hello.capabilities, std::string(wire::capability::kWorkerPromises));
+    world.join_all();
+    CHECK(world.warnings("h1").empty());
+    world.vnic(0, 0).worker = {.cycle_shares = 300, .encrypt_reservation = 5'000'000};
+    world.vnic(0, 1).worker = {.reservation_pps = 1'000};
+    world.adopt();
+    CHECK(world.h1.endpoint("a1")->promise->worker == WorkerPromise{});
+    CHECK(world.h1.endpoint("a1")->promise->shares == 50);
+    REQUIRE(world.warnings("h1").size() == 1);
+    CHECK(world.warnings("h1")[0].find("packets, cycles and encryption") != std::string::npos);
+    CHECK(world.h2.endpoint("a2")->promise->worker == WorkerPromise{.reservation_pps = 1'000});
+    CHECK(world.warnings("h2").empty());
 }
 
 TEST_CASE("a promise that changes is sent to the host concerned, and no other vNIC with it",

@@ -75,6 +75,30 @@ TEST_CASE("the explanation names the link, its need and its capacity", "[placeme
     CHECK(placer.ledger().need({ConstraintKind::kHostLink, 0}) == 0);  // nothing was taken
 }
 
+TEST_CASE("vNICs that encrypt come where their encryption fits, and the host's is named when it does not",
+          "[placement]") {
+    Topology topology = tree(0, 3, 10, 0, 4);
+    topology.hosts[0].encryption = 2;
+    topology.hosts[1].encryption = 5;
+    topology.hosts[2].encryption = 6;
+    Placer placer(topology, LinkNeed::kHose);
+    Tenant a = tenant("a", {0, 0, 0, 0});
+    a.vnics[1].encryption = 3;
+    a.vnics[2].encryption = 3;
+    a.vnics[3].encryption = 4;
+    const Outcome outcome = placer.place(a);
+    REQUIRE(outcome.layout);
+    CHECK(placer.ledger().need({ConstraintKind::kEncryption, 1}) == 4);
+    CHECK(placer.ledger().need({ConstraintKind::kEncryption, 2}) == 6);
+    Tenant b = tenant("b", {0});
+    b.vnics[0].encryption = 3;
+    const Outcome second = placer.place(b);
+    REQUIRE_FALSE(second.layout);
+    CHECK(explain(topology, b, second.why) ==
+          "vNIC b0 of tenant b (3tokens): the encryption of host h1 would need 7tokens of 5tokens; no "
+          "placement exists beside the present tenants");
+}
+
 TEST_CASE("other tenants on the link count, and the host that is exceeded least is named", "[placement]") {
     Topology topology = tree(0, 3, 10, 0, 2);
     topology.hosts[2].uplink = 12;

@@ -60,6 +60,47 @@ TEST_CASE("a promise above the host's limit is cut to it", "[promised]") {
           0);
 }
 
+TEST_CASE("of the workers' cycles the promise has what the specification has, within the lower limits",
+          "[promised]") {
+    VnicConfig file = vnic_of_file();
+    file.reservation_pps = 300'000;
+    const WorkerPromise promise{.reservation_pps = 400'000,
+                                .limit_pps = 350'000,
+                                .cycle_shares = 50,
+                                .encrypt_reservation = 8'000'000,
+                                .encrypt_limit = 6'000'000};
+    VnicConfig now = with_promise(file, {.worker = promise}, Accounting::kWire);
+    CHECK(now.reservation_pps == 350'000);
+    CHECK(now.limit_pps == 350'000);
+    CHECK(now.cycle_shares == 50);
+    CHECK(now.encrypt_reservation == 0);  // it does not encrypt
+    CHECK_FALSE(now.encrypt_limit);
+    file.encrypt = true;
+    now = with_promise(file, {.worker = promise}, Accounting::kWire);
+    CHECK(now.encrypt_reservation == 6'000'000);
+    CHECK(now.encrypt_limit == 6'000'000);
+    file.encrypt_limit = 5'000'000;
+    CHECK(with_promise(file, {.worker = promise}, Accounting::kWire).encrypt_reservation == 5'000'000);
+    now = with_promise(file, {}, Accounting::kWire);
+    CHECK(now.reservation_pps == 300'000);
+    CHECK(now.cycle_shares == 7);
+    CHECK(now.encrypt_limit == 5'000'000);
+}
+
+TEST_CASE("a promise of encryption to a vNIC that does not encrypt is named", "[promised]") {
+    VnicConfig file = vnic_of_file();
+    const VnicPromise promise{.worker = {.cycle_shares = 9, .encrypt_reservation = 8'000'000}};
+    CHECK(
+        text_of(differences_from_file(promise, file)) ==
+        "reservation 0bit (file: 2Gbit); shares 100 (file: 300); cycle_shares 9 (file: 7); encrypt true, as "
+        "encrypt_reservation is promised (file: false)");
+    file.encrypt = true;
+    file.encrypt_reservation = 1'000'000;
+    CHECK(
+        text_of(differences_from_file(promise, file)).find("encrypt_reservation 8Mtokens (file: 1Mtokens)") !=
+        std::string::npos);
+}
+
 TEST_CASE("a dynamic and a best-effort promise have the values of their kind", "[promised]") {
     const VnicConfig dynamic = with_promise(vnic_of_file(),
                                             {.guarantee = GuaranteeKind::kDynamic,
@@ -75,8 +116,9 @@ TEST_CASE("a dynamic and a best-effort promise have the values of their kind", "
         vnic_of_file(), {.guarantee = GuaranteeKind::kBestEffort, .shares = 500}, Accounting::kWire);
     CHECK(last.shares == 1);
     CHECK(last.reservation_bps == 0);
-    CHECK(stated_promise(last) ==
-          VnicPromise{.guarantee = GuaranteeKind::kBestEffort, .limit_bps = 3 * kPromisedGbit});
+    CHECK(stated_promise(last) == VnicPromise{.guarantee = GuaranteeKind::kBestEffort,
+                                              .limit_bps = 3 * kPromisedGbit,
+                                              .worker = {.limit_pps = 1'000'000, .cycle_shares = 7}});
     CHECK(stated_promise(VnicConfig{}) == VnicPromise{});
 }
 
@@ -122,6 +164,12 @@ TEST_CASE("a key that the promise has is refused at run time with the command of
     CHECK(change_faults({{"limit", "2Gbit"}}, changed, promise).empty());
     changed.limit_bps.reset();
     CHECK(change_faults({{"limit", nullptr}, {"cycle_shares", 5}}, changed, promise).empty());
+    CHECK(test::has_fault(change_faults({{"cycle_shares", 5}}, changed, {.worker = {.cycle_shares = 9}}),
+                          "change.cycle_shares", "vm1 cycle_shares=VALUE"));
+    changed.encrypt_limit = 7;
+    CHECK(test::has_fault(
+        change_faults({{"encrypt_limit", "7tokens"}}, changed, {.worker = {.encrypt_limit = 6}}),
+        "change.encrypt_limit", "the lower one of both limits holds"));
     changed.reservation_pps = 5;
     const nlohmann::json packets{{"reservation_pps", "5pps"}};
     CHECK(change_faults(packets, changed, promise).empty());
