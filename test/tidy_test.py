@@ -53,6 +53,8 @@ LINE = {"frame": (), "vnic": ("frame",), "tunnels": ("frame", "vnic"), "requests
 MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},
+    "common/http": {"common", "common/config", "common/metrics"},
+    "common/metrics": {"common"},
     "common/wire": {"common", "common/config"},
     "cost_functions": {"common", "common/config"},
     "cost_functions/tracker": PURE,
@@ -101,10 +103,11 @@ LIBRARIES = {
                                     "vswitch/base/dpdk_versions.h", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server", "ctrl/daemon/key_file",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
+    "libmicrohttpd": (re.compile(r"<microhttpd"), ("common/http/",)),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
                                                               "vswitch/ports/foreign_files.", "vswitch/ports/kernel_interface.",
                                                               "vswitch/ports/unix_socket.",
-                                                              "ctrl/", "test/", "bench/", "common/ip_address.cc", "common/service_notifier.cc")),
+                                                              "ctrl/", "test/", "bench/", "common/http/", "common/ip_address.cc", "common/service_notifier.cc")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")
 # A page of docs/ and the numbers of its sections: docs/design.md 3, 5.2 and 7; design 6.

@@ -1,0 +1,107 @@
+// metrics_endpoint.h - the pages /metrics and /healthz of a program: one text for each snapshot and format.
+// Source: OpenMetrics 1.0. Units: as of the families.
+// Threads: made and destroyed by any one thread; render() is called on the HTTP server's own.
+//
+//   metrics::SnapshotDesk<SwitchReport> desk;      // the agent serves it
+//   const MetricsEndpoint<SwitchReport> endpoint("127.0.0.1:9417", desk, &write_switch_metrics);
+//
+// Scrapers within half a second share one snapshot, and one text of it: however many there are, the program
+// writes two pages a second at most in each format.
+#pragma once
+
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/http/http_server.h"
+#include "common/metrics/exposition.h"
+#include "common/metrics/labels.h"
+#include "common/metrics/snapshot_desk.h"
+
+namespace weir {
+
+inline constexpr metrics::Family kConnectionsFamily{
+    "weir_metrics_connections", metrics::Type::kCounter, "",
+    "Connections to this page: answered, refused, displaced by newer ones, expired after 5 s"};
+
+template <typename T>
+class MetricsEndpoint {
+  public:
+    /// Writes all families of a snapshot.
+    using Render = std::function<void(const T& snapshot, metrics::Exposition& page)>;
+
+    /// @param address as of listen_on() @param desk outlives this @throws HostError
+    MetricsEndpoint(const std::string& address, metrics::SnapshotDesk<T>& desk, Render render)
+        : MetricsEndpoint(listen_on(address, "metrics.listen"), desk, std::move(render)) {}
+    /// With a socket that listens already.
+    MetricsEndpoint(int listener, metrics::SnapshotDesk<T>& desk, Render render)
+        : desk_(desk),
+          render_(std::move(render)),
+          healthy_(page(200, "ok\n")),
+          silent_(page(503, "the program did not answer within a second\n")),
+          server_(listener,
+                  [this](std::string_view path, std::string_view accept) { return answer(path, accept); }) {}
+
+    [[nodiscard]] const HttpCounters& counters() const { return server_.counters(); }
+
+  private:
+    using Page = std::shared_ptr<const HttpPage>;
+    static constexpr std::chrono::seconds kPatience{1};
+
+    static Page page(unsigned status, std::string_view text) {
+        return std::make_shared<HttpPage>(status, "text/plain; charset=utf-8", text);
+    }
+
+    Page answer(std::string_view path, std::string_view accept) {
+        if (path != "/metrics" && path != "/healthz")
+            return nullptr;
+        const auto now = static_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch().count());
+        auto snapshot = desk_.read(now, kPatience);
+        if (!snapshot)
+            return silent_;
+        return path == "/healthz" ? healthy_ : text_of(std::move(snapshot), metrics::format_for(accept));
+    }
+
+    Page text_of(std::shared_ptr<const T> snapshot, metrics::Format format) {
+        if (snapshot != rendered_) {
+            rendered_ = std::move(snapshot);
+            pages_ = {};
+        }
+        Page& page = pages_[static_cast<std::size_t>(format)];
+        if (!page) {
+            metrics::Exposition text(format);
+            render_(*rendered_, text);
+            write_connections(text);
+            if (text.dropped() != 0 && !std::exchange(is_full_, true))
+                spdlog::warn("metrics: the page is full: {} samples of the last ones are left out",
+                             text.dropped());
+            page = std::make_shared<HttpPage>(200, metrics::content_type(format), text.finish());
+        }
+        return page;
+    }
+
+    void write_connections(metrics::Exposition& text) const {
+        const HttpCounters& counters = server_.counters();
+        text.begin(kConnectionsFamily);
+        text.add(R"(outcome="answered")", counters.answered.load(std::memory_order_relaxed));
+        text.add(R"(outcome="refused")", counters.refused.load(std::memory_order_relaxed));
+        text.add(R"(outcome="displaced")", counters.displaced.load(std::memory_order_relaxed));
+        text.add(R"(outcome="expired")", counters.expired.load(std::memory_order_relaxed));
+    }
+
+    metrics::SnapshotDesk<T>& desk_;
+    Render render_;
+    Page healthy_;
+    Page silent_;
+    std::shared_ptr<const T> rendered_;
+    std::array<Page, 2> pages_;  // of it, by format
+    bool is_full_ = false;
+    HttpServer server_;  // last: its thread uses all others
+};
+
+}  // namespace weir

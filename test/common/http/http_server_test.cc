@@ -1,0 +1,143 @@
+// http_server_test.cc - pages and refusals, malformed and large requests, and clients that never end theirs.
+#include "common/http/http_server.h"
+
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "common/error.h"
+#include "test/common/http/http_client.h"
+#include "test/support/catch.h"
+#include "test/support/text.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+std::shared_ptr<const HttpPage> one_page(std::string_view path, std::string_view accept) {
+    if (path != "/metrics")
+        return nullptr;
+    return std::make_shared<HttpPage>(200, "text/plain; version=0.0.4",
+                                      "accepts " + std::string(accept) + "\n");
+}
+
+struct ServedPort {
+    Listener listener;
+    HttpServer server{listener.descriptor, one_page};
+
+    HttpClient client() { return HttpClient(listener.port); }
+    std::string answer_to(const std::string& request) { return client().send(request).receive(); }
+    std::string page() { return client().get("/metrics").receive(); }
+    bool reaches(const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
+        return testing::until([&] { return counter.load() == value; });
+    }
+};
+
+void open_many_files() {
+    rlimit limit{};
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+std::size_t files_max() {
+    rlimit limit{};
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+}  // namespace
+
+TEST_CASE("a page is sent with its type and the connection is closed") {
+    ServedPort port;
+    const std::string answer = port.client().get("/metrics?debug=1", "Accept: text/plain\r\n").receive();
+    CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(has(answer, "Content-Type: text/plain; version=0.0.4\r\n"));
+    CHECK(has(answer, "Connection: close\r\n"));
+    CHECK(answer.ends_with("\r\n\r\naccepts text/plain\n"));
+    CHECK(port.server.counters().answered == 1);
+    CHECK(port.reaches(port.server.counters().open, 0));
+}
+
+TEST_CASE("other pages and methods are refused, and a body is not read") {
+    ServedPort port;
+    CHECK(port.client().get("/").receive().starts_with("HTTP/1.1 404 "));
+    CHECK(port.client().get("/../etc/passwd").receive().starts_with("HTTP/1.1 404 "));
+    for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"})
+        CHECK(
+            port.answer_to(std::string(method) + " /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+                .starts_with("HTTP/1.1 405 "));
+    CHECK(port.server.counters().refused == 7);
+    const std::string head = port.answer_to("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(head.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(head.ends_with("\r\n\r\n"));
+}
+
+TEST_CASE("malformed and oversized requests end their own connection alone") {
+    ServedPort port;
+    HttpClient waiting = port.client();
+    waiting.send("GET /metrics HT");
+    const std::string long_line(2 * HttpServer::kRequestBytes, 'a');
+    std::vector<HttpClient> broken;
+    for (const std::string& request :
+         {std::string("\r\n\r\n\r\n\r\n"), std::string("\0\0\0\0\r\n\r\n", 8), std::string("GET\r\n\r\n"),
+          std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), "GET /" + long_line,
+          "GET /metrics HTTP/1.1\r\nX: " + long_line + "\r\n\r\n"})
+        broken.push_back(std::move(port.client().send(request)));
+    waiting.send("TP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(waiting.receive().starts_with("HTTP/1.1 200 OK\r\n"));
+    for (HttpClient& each : broken)
+        CHECK_FALSE(has(each.receive(), " 200 OK"));
+}
+
+TEST_CASE("ten thousand clients that never end their request do not keep another one waiting") {
+    open_many_files();
+    ServedPort port;
+    const std::size_t count = std::min<std::size_t>(10'000, files_max() - 500);
+    std::vector<HttpClient> slow;
+    for (std::size_t i = 0; i < count; ++i) {
+        slow.push_back(port.client());
+        slow.back().send("GET /metrics HTTP/1.1\r\nX-Slow: ");
+        if (i % 1'000 == 0)
+            CHECK(has(port.page(), "200 OK"));
+    }
+    CHECK(has(port.page(), "200 OK"));
+    const HttpCounters& counters = port.server.counters();
+    CHECK(counters.open <= HttpServer::kConnections + 64);
+    CHECK(counters.displaced + counters.expired + counters.open >= count);
+}
+
+TEST_CASE("a client that sends a byte now and then is ended after five seconds") {
+    ServedPort port;
+    HttpClient drip = port.client();
+    drip.send("GET /metrics HTTP/1.1\r\nX: ");
+    CHECK(testing::until([&] { return port.server.counters().expired == 1; },
+                         [&] {
+                             drip.send("a");
+                             std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                         }));
+    CHECK_FALSE(has(drip.receive(), "200 OK"));
+    CHECK(has(port.page(), "200 OK"));
+}
+
+TEST_CASE("a server that stops ends its connections") {
+    auto port = std::make_unique<ServedPort>();
+    HttpClient waiting = port->client();
+    REQUIRE(port->reaches(port->server.counters().open, 1));
+    port.reset();
+    CHECK(waiting.receive().empty());
+}
+
+TEST_CASE("an address on which the server cannot listen is named with the remedy") {
+    const Listener taken;
+    const std::string address = "127.0.0.1:" + std::to_string(taken.port);
+    CHECK_THROWS_WITH(listen_on(address, "metrics.listen"),
+                      Catch::Matchers::StartsWith("metrics.listen: cannot listen on " + address +
+                                                  " (Address already in use)"));
+    CHECK_THROWS_AS(listen_on("192.0.2.77:9417", "metrics.listen"), HostError);
+    close(taken.descriptor);
+    const int six = listen_on("[::1]:" + std::to_string(taken.port), "metrics.listen");
+    CHECK(six >= 0);
+    close(six);
+}

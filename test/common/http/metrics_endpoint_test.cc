@@ -1,0 +1,81 @@
+// metrics_endpoint_test.cc - pages of snapshots that an owner makes on demand.
+#include "common/http/metrics_endpoint.h"
+
+#include <optional>
+#include <thread>
+
+#include "test/common/http/http_client.h"
+#include "test/support/catch.h"
+#include "test/support/text.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+constexpr metrics::Family kNumber{"weir_number", metrics::Type::kGauge, "", "Number of the snapshot"};
+
+/// A program with a thread that serves the desk, as the agent does.
+struct MeasuredProgram {
+    metrics::SnapshotDesk<int> desk;
+    Listener listener;
+    int made = 0;
+    std::atomic<int> rendered{0};
+    std::atomic<bool> stop{false};
+    std::optional<MetricsEndpoint<int>> endpoint;
+    std::thread owner;
+
+    explicit MeasuredProgram(bool is_alive = true) {
+        endpoint.emplace(listener.descriptor, desk, [this](const int& number, metrics::Exposition& page) {
+            ++rendered;
+            page.begin(kNumber);
+            page.add("", static_cast<std::uint64_t>(number));
+        });
+        if (is_alive)
+            owner = std::thread([this] {
+                while (!stop) {
+                    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+                    desk.serve(static_cast<Nanos>(now.count()), [this] { return ++made; });
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+            });
+    }
+    ~MeasuredProgram() {
+        stop = true;
+        if (owner.joinable())
+            owner.join();
+    }
+    std::string get(const std::string& path, const std::string& headers = "") {
+        return HttpClient(listener.port).get(path, headers).receive();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a page has the program's families and the endpoint's own, in the format that the scraper takes") {
+    MeasuredProgram program;
+    const std::string text = program.get("/metrics");
+    CHECK(has(text, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    CHECK(has(text, "\nweir_number 1\n"));
+    CHECK(has(text, "\nweir_metrics_connections_total{outcome=\"answered\"} "));
+    const std::string open =
+        program.get("/metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
+    CHECK(has(open, "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+    CHECK(open.ends_with("# EOF\n"));
+    CHECK(program.get("/healthz").ends_with("\r\n\r\nok\n"));
+}
+
+TEST_CASE("many scrapers share a snapshot and its text") {
+    MeasuredProgram program;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 50; ++i)
+        CHECK(has(program.get("/metrics"), " 200 OK"));
+    const auto halves = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(500);
+    CHECK(program.rendered <= halves + 1);
+}
+
+TEST_CASE("a program that stands still is reported, and the scraper does not wait for long") {
+    MeasuredProgram program(false);
+    CHECK(has(program.get("/metrics"), " 503 "));
+    CHECK(has(program.get("/healthz"), " 503 "));
+}
