@@ -84,6 +84,32 @@ def rule_every_command_is_explained():
             yield f"docs/operations.md: no row for weirctl {command}"
 
 
+def exported_metrics():
+    """{name of the samples: type} of the tables of families in the code."""
+    endings = {"Counter": "_total", "Gauge": "", "Summary": "", "Info": "_info"}
+    families = re.compile(r'\{\s*"(weir_\w+)",\s*(?:metrics::)?Type::k(\w+),')
+    sources = names("vswitch/metrics", "common/metrics", "common/http", ending=(".h", ".cc"))
+    code = "".join(re.sub(r"//[^\n]*", "", read(source)) for source in sources)
+    code = re.sub(r"Family kConnectionsFamily\{\s*", "Family{", code)
+    return {name + endings[kind]: kind.lower() for name, kind in families.findall(code)}
+
+
+def rule_every_metric_is_explained():
+    exported = exported_metrics()
+    rows = dict(re.findall(r"^\| `(weir_\w+)` \| (\w+) \|", read("docs/metrics.md"), re.MULTILINE))
+    yield from (f"docs/metrics.md: no row for the {kind} {name}" for name, kind in sorted(exported.items()) if name not in rows)
+    yield from (f"docs/metrics.md: no program has {name}" for name in sorted(rows) if name not in exported)
+    yield from (f"docs/metrics.md: {name} is a {exported[name]}, not a {kind}" for name, kind in sorted(rows.items())
+                if exported.get(name, kind) != kind)
+
+
+def rule_rules_and_dashboards_use_metrics_that_exist():
+    exported = exported_metrics()
+    for page in [*names("configs/dashboards", "test/dashboards", ending=(".json", ".yml")), "docs/metrics.md"]:
+        for name in sorted(set(re.findall(r"(?<![\w:])weir_\w+", read(page))) - set(exported)):
+            yield f"{page}: no program has {name}"
+
+
 def rule_pages_of_source_folders_name_every_file():
     for page in SOURCE_PAGES:
         folder = os.path.dirname(page)

@@ -9,6 +9,7 @@
 #include "common/config/config_text.h"
 #include "common/cores.h"
 #include "common/error.h"
+#include "common/http/metrics_endpoint.h"
 #include "common/process.h"
 #include "common/run_lock.h"
 #include "cost_functions/program/ebpf_program.h"
@@ -17,6 +18,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/config/config_cores.h"
 #include "vswitch/config/config_files.h"
+#include "vswitch/metrics/switch_metrics.h"
 #include "vswitch/ports/eal.h"
 #include "vswitch/ports/guest_socket.h"
 #include "vswitch/ports/run_locks.h"
@@ -70,6 +72,8 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::
         if (const std::string fault = host_fault(config); !fault.empty())
             throw weir::HostError(fault);
         const weir::RunLocks locks(config);
+        const int listener =
+            config.metrics.listen.empty() ? -1 : weir::listen_on(config.metrics.listen, weir::kMetricsListen);
         if (config.feedback.enabled && !config.feedback.is_on())
             spdlog::warn("feedback is off: {}", weir::kFeedbackWithoutKey);
         weir::Eal eal(config, clock);
@@ -81,7 +85,12 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::
         std::optional<weir::CtrlLink> link;
         if (!config.controller.connect.empty())
             link.emplace(topology, config.controller, config.control_socket);
+        weir::metrics::SnapshotDesk<weir::SwitchReport> desk;
         weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr, clock);
+        agent.serve(desk);
+        std::optional<weir::MetricsEndpoint<weir::SwitchReport>> metrics;
+        if (listener >= 0)
+            metrics.emplace(listener, desk, weir::write_switch_metrics);
         if (clock != nullptr)
             spdlog::warn("{}", weir::kSteppedWarning);
         spdlog::info("weir-switch {}: {} vNIC(s), {} worker(s), commands on {}", WEIR_VERSION,

@@ -84,6 +84,11 @@ bool is_endpoint(std::string_view text) {
     return endpoint && endpoint->kind != Kind::kAny;
 }
 
+bool is_address_with_port(std::string_view text) {
+    const auto endpoint = SocketEndpoint::parse("tcp://" + std::string(text));
+    return endpoint && (endpoint->kind == Kind::kIpv4 || endpoint->kind == Kind::kIpv6);
+}
+
 bool is_listen_endpoint(std::string_view text) {
     const auto endpoint = SocketEndpoint::parse(text);
     return endpoint && (endpoint->kind != Kind::kName ||

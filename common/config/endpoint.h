@@ -25,6 +25,8 @@ struct SocketEndpoint {
 
 /// An address that a program can connect to.
 [[nodiscard]] bool is_endpoint(std::string_view text);
+/// IP address and port: "127.0.0.1:9417", "[::1]:9417".
+[[nodiscard]] bool is_address_with_port(std::string_view text);
 /// An address that a program can listen on: no name but that of an interface.
 [[nodiscard]] bool is_listen_endpoint(std::string_view text);
 

@@ -76,6 +76,14 @@ bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out)
     return read_valid(reader, key, out, is_endpoint, kEndpoints, "this is no address of a socket");
 }
 
+void read_metrics(ObjectReader& reader, MetricsConfig& out) {
+    constexpr const char* kAllowed =
+        "an IP address of this machine and a port, such as \"127.0.0.1:9417\" or \"[::1]:9417\"";
+    if (require(reader, "listen", kAllowed))
+        read_valid(reader, "listen", out.listen, is_address_with_port, kAllowed,
+                   "this is no IP address with a port");
+}
+
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out) {
     return read_valid(reader, key, out, is_curve_key,
                       "40 characters of Z85, as `weir-ctrl --make-key FILE` prints them",

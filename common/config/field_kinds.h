@@ -14,6 +14,7 @@
 
 #include "common/config/config_reader.h"
 #include "common/config/endpoint.h"
+#include "common/config/metrics_config.h"
 #include "common/guarantee.h"
 
 namespace weir {
@@ -43,6 +44,8 @@ bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out
 inline constexpr const char* kEndpoints =
     "an address such as \"tcp://10.0.0.1:5555\", \"tcp://[fd00::1]:5555\" or \"ipc:///run/weir/ctrl.ipc\"";
 bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out);
+/// The section `metrics`.
+void read_metrics(ObjectReader& reader, MetricsConfig& out);
 /// 40 characters of Z85, as ZeroMQ prints CURVE keys.
 [[nodiscard]] bool is_curve_key(std::string_view text);
 bool read_curve_key(ObjectReader& reader, std::string_view key, std::string& out);

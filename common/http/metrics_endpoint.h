@@ -3,7 +3,8 @@
 // Threads: made and destroyed by any one thread; render() is called on the HTTP server's own.
 //
 //   metrics::SnapshotDesk<SwitchReport> desk;      // the agent serves it
-//   const MetricsEndpoint<SwitchReport> endpoint("127.0.0.1:9417", desk, &write_switch_metrics);
+//   const int listener = listen_on("127.0.0.1:9417", kMetricsListen);
+//   const MetricsEndpoint<SwitchReport> endpoint(listener, desk, write_switch_metrics);
 //
 // Scrapers within half a second share one snapshot, and one text of it: however many there are, the program
 // writes two pages a second at most in each format.
@@ -25,6 +26,9 @@
 
 namespace weir {
 
+/// The key of the address, in faults.
+inline constexpr const char* kMetricsListen = "metrics.listen";
+
 inline constexpr metrics::Family kConnectionsFamily{
     "weir_metrics_connections", metrics::Type::kCounter, "",
     "Connections to this page: answered, refused, displaced by newer ones, expired after 5 s"};
@@ -35,10 +39,7 @@ class MetricsEndpoint {
     /// Writes all families of a snapshot.
     using Render = std::function<void(const T& snapshot, metrics::Exposition& page)>;
 
-    /// @param address as of listen_on() @param desk outlives this @throws HostError
-    MetricsEndpoint(const std::string& address, metrics::SnapshotDesk<T>& desk, Render render)
-        : MetricsEndpoint(listen_on(address, "metrics.listen"), desk, std::move(render)) {}
-    /// With a socket that listens already.
+    /// @param listener as of listen_on() @param desk outlives this @throws HostError
     MetricsEndpoint(int listener, metrics::SnapshotDesk<T>& desk, Render render)
         : desk_(desk),
           render_(std::move(render)),

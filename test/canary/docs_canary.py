@@ -27,6 +27,8 @@ BAD = {
     "vswitch/canary.h": "// canary.h - in no table of files.\n",
     "vswitch/base/drop_reason.h": '{"canary_reason", "explained nowhere"},\n',
     "vswitch/agent/report_json.cc": '{"canary_key", 1}\n',
+    "vswitch/metrics/switch_metrics.h": '{"weir_canary_of_code", Type::kGauge, "", "explained nowhere"}\n',
+    "configs/dashboards/weir.rules.yml": "# weir_canary_of_no_program\n",
     "ctrl/cli/commands.h": ' COMMAND(canary, "canary", add_canary, "explained nowhere")\n',
 }
 

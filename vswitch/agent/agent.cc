@@ -30,6 +30,8 @@ void Agent::run(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
         socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request, step_); });
         tick();
+        if (desk_ != nullptr)
+            desk_->serve(clock_now(), [this] { return control_.report(); });
         feed_watchdog();
     }
     notifier_.stopping();

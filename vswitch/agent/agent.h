@@ -14,6 +14,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/metrics/snapshot_desk.h"
 #include "common/service_notifier.h"
 #include "common/stepped_clock.h"
 #include "vswitch/agent/command_socket.h"
@@ -30,6 +31,9 @@ class Agent {
     Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link = nullptr,
           const SteppedClock* clock = nullptr);
 
+    /// Makes reports for this desk from now on, when a reader waits for one. @param desk outlives the agent
+    void serve(metrics::SnapshotDesk<SwitchReport>& desk) { desk_ = &desk; }
+
     /// Returns soon after `stop` becomes true.
     void run(const std::atomic<bool>& stop);
     /// Moves the stepped clock: poll turns of all workers, and the ticks that become due. @return its time
@@ -43,6 +47,7 @@ class Agent {
     CommandSocket socket_;
     CtrlLink* link_;
     const SteppedClock* clock_;
+    metrics::SnapshotDesk<SwitchReport>* desk_ = nullptr;
     StepClock step_;  // empty: time is real
     ServiceNotifier notifier_;
 };

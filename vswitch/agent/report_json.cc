@@ -86,15 +86,6 @@ json worker_json(const SwitchReport& report, const WorkerReport& worker) {
             {"handoff", std::move(handoff)}};
 }
 
-UplinkStats uplink_totals(const SwitchReport& report) {
-    UplinkStats sum;
-    for (const WorkerReport& worker : report.workers) {
-        sum.tx.add(worker.snapshot.uplink.tx);
-        sum.rx.add(worker.snapshot.uplink.rx);
-    }
-    return sum;
-}
-
 json uplink_drops(const UplinkStats& stats) {
     json reasons = reasons_json(stats.rx);
     const json sent = reasons_json(stats.tx);
@@ -107,19 +98,7 @@ json uplink_drops(const UplinkStats& stats) {
 json feedback_json(const SwitchReport& report) {
     if (!report.config->feedback.is_on())
         return nullptr;
-    FeedbackStats sum;
-    for (const WorkerReport& worker : report.workers) {
-        const FeedbackStats& part = worker.snapshot.feedback;
-        sum.sent += part.sent;
-        sum.unsent += part.unsent;
-        sum.received += part.received;
-        sum.stale += part.stale;
-        sum.malformed += part.malformed;
-        sum.forged += part.forged;
-        sum.unknown += part.unknown;
-        sum.table_full += part.table_full;
-        sum.limiters += part.limiters;
-    }
+    const FeedbackStats sum = report.feedback_stats();
     return {{"sent", sum.sent},       {"unsent", sum.unsent},         {"received", sum.received},
             {"stale", sum.stale},     {"malformed", sum.malformed},   {"forged", sum.forged},
             {"unknown", sum.unknown}, {"table_full", sum.table_full}, {"limiters", sum.limiters}};
@@ -274,7 +253,7 @@ json uplink_json(const SwitchReport& report) {
     if (!report.uplink)
         return nullptr;
     const UplinkConfig& config = report.config->uplink;
-    const UplinkStats stats = uplink_totals(report);
+    const UplinkStats stats = report.uplink_stats();
     std::uint64_t capacity = 0;
     for (const WorkerReport& worker : report.workers)
         capacity += worker.snapshot.uplink_capacity;
@@ -384,7 +363,7 @@ json drops_json(const SwitchReport& report) {
         if (json reasons = reasons_json(tunnel.stats.in); !reasons.empty())
             tunnels[tunnel.name] = std::move(reasons);
     return {{"vnics", vnics},
-            {"uplink", uplink_drops(uplink_totals(report))},
+            {"uplink", uplink_drops(report.uplink_stats())},
             {"tunnels", tunnels},
             {"workers", workers}};
 }

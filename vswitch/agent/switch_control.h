@@ -247,6 +247,20 @@ struct SwitchReport {
     std::optional<UplinkReport> uplink;
     std::optional<ControllerReport> controller;
     std::vector<TunnelReport> tunnels;
+
+    // Sums over all workers.
+    [[nodiscard]] UplinkStats uplink_stats() const {
+        UplinkStats sum;
+        for (const WorkerReport& worker : workers)
+            sum.add(worker.snapshot.uplink);
+        return sum;
+    }
+    [[nodiscard]] FeedbackStats feedback_stats() const {
+        FeedbackStats sum;
+        for (const WorkerReport& worker : workers)
+            sum.add(worker.snapshot.feedback);
+        return sum;
+    }
 };
 
 class SwitchControl {

@@ -152,6 +152,18 @@ struct FeedbackStats {
     std::uint64_t unknown = 0;     ///< for no vNIC of this host
     std::uint64_t table_full = 0;  ///< no room for another limiter
     std::uint64_t limiters = 0;    ///< flows that have one now
+
+    void add(const FeedbackStats& part) {
+        sent += part.sent;
+        unsent += part.unsent;
+        received += part.received;
+        stale += part.stale;
+        malformed += part.malformed;
+        forged += part.forged;
+        unknown += part.unknown;
+        table_full += part.table_full;
+        limiters += part.limiters;
+    }
 };
 
 /// One tunnel. Bytes as on the wire.
@@ -205,6 +217,13 @@ struct UplinkStats {
     DirectionStats rx;
     std::uint64_t encryption_tokens = 0;  ///< of frames that were encrypted
     std::uint64_t encryption_cycles = 0;  ///< that the calls took
+
+    void add(const UplinkStats& part) {
+        tx.add(part.tx);
+        rx.add(part.rx);
+        encryption_tokens += part.encryption_tokens;
+        encryption_cycles += part.encryption_cycles;
+    }
 };
 
 /// Everything that a worker counts besides its vNICs, at one moment.

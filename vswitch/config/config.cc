@@ -178,6 +178,7 @@ std::variant<SwitchConfig, Faults> parse_config(std::string_view text) {
         read_object(reader, "uplink", faults, read_uplink, config.uplink);
         read_object(reader, "feedback", faults, read_feedback, config.feedback, config.isolation);
         read_object(reader, "controller", faults, read_controller, config.controller);
+        read_object(reader, "metrics", faults, read_metrics, config.metrics);
         read_tunnels(reader, config.uplink, config.tunnels, faults);
         read_appliances(reader, config.appliances, faults);
         read_vnics(reader, config, faults);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/config/metrics_config.h"
 #include "common/error.h"
 #include "common/guarantee.h"
 #include "common/ip_address.h"
@@ -183,6 +184,7 @@ struct SwitchConfig {
     std::vector<TunnelConfig> tunnels;
     std::vector<VnicConfig> vnics;
     std::string control_socket = "/run/weir/switch.sock";
+    MetricsConfig metrics;
     PollMode poll = PollMode::kBusy;
     Nanos poll_sleep_max = 100'000;  ///< 10us..1ms
     Nanos poll_coalesce = 4'000;  ///< 0..50us: time that a ring with small bursts is left to fill; 0 = never

@@ -46,6 +46,12 @@ json controller_with(const std::string& key, const json& value) {
     return {{"controller", controller}};
 }
 
+json metrics_with(const std::string& key, const json& value) {
+    json metrics{{"listen", "127.0.0.1:9417"}};
+    metrics[key] = value;
+    return {{"metrics", metrics}};
+}
+
 json vnic_with(const std::string& key, const json& value) {
     const bool guards = key == "addresses" || key == "dhcp" || key == "router";
     json vnic{{"name", "a"}, {"anti_spoofing", guards}};
@@ -102,6 +108,7 @@ std::vector<SchemaSection> sections() {
             section("uplink", schema()["properties"]["uplink"]["properties"], uplink_with),
             section("feedback", schema()["properties"]["feedback"]["properties"], feedback_with),
             section("controller", schema()["properties"]["controller"]["properties"], controller_with),
+            section("metrics", schema()["properties"]["metrics"]["properties"], metrics_with),
             section("tunnels[0]", schema()["$defs"]["tunnel"]["properties"], tunnel_with),
             section("appliances[0]", schema()["$defs"]["appliance"]["properties"], appliance_with),
             section("vnics[0]", schema()["$defs"]["vnic"]["properties"], vnic_with),
