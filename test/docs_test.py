@@ -88,7 +88,7 @@ def exported_metrics():
     """{name of the samples: type} of the tables of families in the code."""
     endings = {"Counter": "_total", "Gauge": "", "Summary": "", "Info": "_info"}
     families = re.compile(r'\{\s*"(weir_\w+)",\s*(?:metrics::)?Type::k(\w+),')
-    sources = names("vswitch/metrics", "common/metrics", "common/http", ending=(".h", ".cc"))
+    sources = names("vswitch/metrics", "ctrl/metrics", "common/metrics", "common/http", ending=(".h", ".cc"))
     code = "".join(re.sub(r"//[^\n]*", "", read(source)) for source in sources)
     code = re.sub(r"Family kConnectionsFamily\{\s*", "Family{", code)
     return {name + endings[kind]: kind.lower() for name, kind in families.findall(code)}

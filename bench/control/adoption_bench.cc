@@ -6,7 +6,8 @@
 //
 // Switches are messages without sockets; the store is a file. Prints JSON: `tick_ms` without a change,
 // `request_ms` the first piece of the change on the loop and `piece_ms` the longest of the others,
-// `beside_ms` the time until the reply without that, and `next_tick_ms` the first tick afterwards.
+// `beside_ms` the time until the reply without that, and `next_tick_ms` the first tick afterwards; and
+// `reading_ms`, in which the loop takes a reading for metrics after a tick.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ctrl/daemon/controller_reading.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/new_revision.h"
 #include "test/ctrl/daemon/fake_switch.h"
@@ -83,6 +85,14 @@ class Bench {
         const double spent = millis_since(began);
         deliver();
         return spent;
+    }
+    /// The reading for metrics.
+    double read() {
+        const auto began = Clock::now();
+        const ControllerReading reading = controller_->read({}, now_);
+        if (reading.hosts.size() != switches_.size())
+            throw std::logic_error("the reading has another number of hosts");
+        return millis_since(began);
     }
     struct Change {
         double request_ms = 0;
@@ -167,8 +177,11 @@ class Bench {
 json measure(const std::string& folder, unsigned hosts, unsigned changes) {
     Bench bench(folder + "/ctrl.db", hosts);
     std::vector<double> ticks;
-    for (unsigned i = 0; i < 5; ++i)
+    std::vector<double> readings;
+    for (unsigned i = 0; i < 5; ++i) {
         ticks.push_back(bench.tick());
+        readings.push_back(bench.read());
+    }
     std::vector<double> request;
     std::vector<double> beside;
     std::vector<double> piece;
@@ -188,6 +201,7 @@ json measure(const std::string& folder, unsigned hosts, unsigned changes) {
             {"vnics", hosts * kVnicsPerHost},
             {"changes", changes},
             {"tick_ms", median(ticks)},
+            {"reading_ms", median(readings)},
             {"request_ms", median(request)},
             {"beside_ms", median(beside)},
             {"piece_ms", median(piece)},

@@ -6,8 +6,9 @@
 //   const int listener = listen_on("127.0.0.1:9417", kMetricsListen);
 //   const MetricsEndpoint<SwitchReport> endpoint(listener, desk, write_switch_metrics);
 //
-// Scrapers within half a second share one snapshot, and one text of it: however many there are, the program
-// writes two pages a second at most in each format.
+// Scrapers share a snapshot while it is the latest, and one text of it: however many there are, the program
+// writes two pages a second at most in each format. The snapshots come from a SnapshotDesk or a
+// SnapshotBoard.
 #pragma once
 
 #include <spdlog/spdlog.h>
@@ -33,14 +34,15 @@ inline constexpr metrics::Family kConnectionsFamily{
     "weir_metrics_connections", metrics::Type::kCounter, "",
     "Connections to this page: answered, refused, displaced by newer ones, expired after 5 s"};
 
-template <typename T>
+/// @tparam Desk has read() as of SnapshotDesk
+template <typename T, typename Desk = metrics::SnapshotDesk<T>>
 class MetricsEndpoint {
   public:
     /// Writes all families of a snapshot.
     using Render = std::function<void(const T& snapshot, metrics::Exposition& page)>;
 
     /// @param listener as of listen_on() @param desk outlives this @throws HostError
-    MetricsEndpoint(int listener, metrics::SnapshotDesk<T>& desk, Render render)
+    MetricsEndpoint(int listener, Desk& desk, Render render)
         : desk_(desk),
           render_(std::move(render)),
           healthy_(page(200, "ok\n")),
@@ -95,7 +97,7 @@ class MetricsEndpoint {
         text.add(R"(outcome="expired")", counters.expired.load(std::memory_order_relaxed));
     }
 
-    metrics::SnapshotDesk<T>& desk_;
+    Desk& desk_;
     Render render_;
     Page healthy_;
     Page silent_;

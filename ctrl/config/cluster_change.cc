@@ -202,8 +202,8 @@ std::vector<HostConfig> without_drain(std::vector<HostConfig> hosts) {
 json cluster_part(std::string_view text) {
     json stated = read_json_text(text, kClusterBounds).value;
     if (stated.is_object())
-        for (const char* key :
-             {"$schema", "listen", "secret_key_file", "control_socket", "control_read_socket", "store"})
+        for (const char* key : {"$schema", "listen", "secret_key_file", "control_socket",
+                                "control_read_socket", "store", "metrics"})
             stated.erase(key);
     return stated;
 }
@@ -304,6 +304,9 @@ Faults faults_of_live_change(const ClusterConfig& running, const ClusterConfig& 
     check_process("control_read_socket", running.control_read_socket == now.control_read_socket,
                   '"' + running.control_read_socket + '"');
     check_process("store", running.store == now.store, '"' + running.store + '"');
+    check_process(
+        "metrics", running.metrics == now.metrics,
+        running.metrics.listen.empty() ? "nothing" : json{{"listen", running.metrics.listen}}.dump());
     return faults;
 }
 
@@ -313,6 +316,7 @@ ClusterConfig with_process_of(const ClusterConfig& process, ClusterConfig cluste
     cluster.control_socket = process.control_socket;
     cluster.control_read_socket = process.control_read_socket;
     cluster.store = process.store;
+    cluster.metrics = process.metrics;
     return cluster;
 }
 

@@ -454,6 +454,7 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const C
             ObjectReader reader(root, "", faults);
             read_head(reader, config);
             read_object(reader, "global", faults, read_global, config);
+            read_object(reader, "metrics", faults, read_metrics, config.metrics);
             read_object(reader, "prices", faults, read_prices, config);
             read_object(reader, "topology", faults, read_topology, config, faults);
             read_objects(reader, "appliances", kAppliancesMax, faults,

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/config/config_reader.h"
 #include "common/config/json_text.h"
+#include "common/config/metrics_config.h"
 #include "common/config/vnic_promise.h"
 #include "common/error.h"
 #include "common/guarantee.h"
@@ -109,6 +110,7 @@ struct ClusterConfig {
     std::string control_socket = "/run/weir/ctrl.sock";
     std::string control_read_socket{};  ///< for commands that change nothing; empty = none
     std::string store = "/var/lib/weir/ctrl.db";
+    MetricsConfig metrics{};
     double headroom = 0.03;        ///< 0..0.5: part of every link that is left to new flows
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once
     /// 0..1h: guarantees of a host whose switch is silent are given to no other flow for so long

@@ -78,6 +78,9 @@ struct CommandOrigin {
     bool may_change = true;    ///< false: it came by `control_read_socket`
 };
 
+struct ControllerReading;
+struct HostReading;
+
 class Controller {
   public:
     /// Begins an epoch. @param store outlives the controller
@@ -135,10 +138,13 @@ class Controller {
     /// The data of the commands `status` (without its connections) and `running`.
     [[nodiscard]] nlohmann::json status(Nanos now) const;
     [[nodiscard]] nlohmann::json running() const;
+    /// For metrics (controller_reading.cc).
+    [[nodiscard]] ControllerReading read(const ConnectionCounters& connections, Nanos now) const;
 
   private:
     class Commands;
 
+    [[nodiscard]] HostReading read_host(HostIndex host, Nanos now) const;
     void on_hello(const Peer& peer, const wire::Header& header, std::span<const std::uint8_t> body,
                   Nanos now);
     void open_session(const Peer& peer, const wire::Header& header, const wire::Hello& hello, Nanos now);

@@ -17,6 +17,9 @@ namespace {
 constexpr Nanos kWaitMax = 100'000'000;
 /// Of `status`: pairs of peer and reason.
 constexpr std::size_t kRefusedPeers = 10;
+/// Between two readings for metrics: the first, where one follows an interval's work, or else the second.
+constexpr Nanos kReadingMin = kNanosPerSec / 2;
+constexpr Nanos kReadingMax = kNanosPerSec;
 
 Nanos real_now() {
     return static_cast<Nanos>(
@@ -30,11 +33,13 @@ std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
 
 class Loop {
   public:
-    Loop(const ClusterConfig& config, Controller& controller, Server& server, SteppedClock* clock)
+    Loop(const ClusterConfig& config, Controller& controller, Server& server, SteppedClock* clock,
+         ReadingBoard* board)
         : config_(config),
           controller_(controller),
           server_(server),
           clock_(clock),
+          board_(board),
           intake_(controller, config),
           stepped_from_(clock == nullptr ? 0 : std::time(nullptr) - seconds_of(clock->now())),
           schedule_({.tick = [this](Nanos now) { controller_.tick(now, unix_time(now)); },
@@ -80,6 +85,7 @@ class Loop {
                 server_.reply(reply);
             if (std::exchange(revision_, controller_.revision()) != controller_.revision())
                 server_.set_hosts(controller_.config().hosts);
+            publish();
             report();
         }
         notifier_.stopping();
@@ -106,6 +112,21 @@ class Loop {
         clock_->advance(end - clock_->now());
         return end;
     }
+    /// Scrapers read the latest reading, and never ask the loop. A reading follows an interval's work, so
+    /// that its time delays no interval; the others are for intervals that are longer than a second.
+    void publish() {
+        if (board_ == nullptr)
+            return;
+        const bool has_ticked =
+            std::exchange(published_interval_, controller_.interval()) != controller_.interval();
+        const Nanos began = real_now();
+        if (began < published_ + (has_ticked ? kReadingMin : kReadingMax))
+            return;
+        ControllerReading reading = controller_.read(server_.counters(), time());
+        published_ = real_now();
+        reading.took = published_ - began;
+        board_->publish(published_, std::move(reading));
+    }
     void report() {
         const Nanos now = real_now();
         if (notifier_.alive_due(now))
@@ -122,6 +143,7 @@ class Loop {
     Controller& controller_;
     Server& server_;
     SteppedClock* clock_;  // null: time is real
+    ReadingBoard* board_;  // null: no metrics
     Intake intake_;
     std::int64_t stepped_from_;  // Unix time when a stepped clock was 0
     Schedule schedule_;
@@ -129,14 +151,16 @@ class Loop {
     ServiceNotifier notifier_;
     Nanos turn_end_ = 0;
     std::uint32_t reported_ = 0;  // interval
-    std::int64_t revision_ = 0;   // whose hosts the server admits
+    std::uint32_t published_interval_ = 0;
+    Nanos published_ = 0;        // real time of the last reading
+    std::int64_t revision_ = 0;  // whose hosts the server admits
 };
 
 }  // namespace
 
 void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop, SteppedClock* clock) {
-    Loop(config, controller, server, clock).run(stop);
+                   const std::atomic<bool>& stop, SteppedClock* clock, ReadingBoard* board) {
+    Loop(config, controller, server, clock, board).run(stop);
 }
 
 }  // namespace weir

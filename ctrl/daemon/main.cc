@@ -9,9 +9,11 @@
 #include <ctime>
 #include <filesystem>
 #include <list>
+#include <optional>
 #include <string_view>
 
 #include "common/config/config_text.h"
+#include "common/http/metrics_endpoint.h"
 #include "common/process.h"
 #include "common/run_lock.h"
 #include "ctrl/config/cluster_change.h"
@@ -19,6 +21,7 @@
 #include "ctrl/daemon/key_file.h"
 #include "ctrl/daemon/loop.h"
 #include "ctrl/daemon/new_revision.h"
+#include "ctrl/metrics/controller_metrics.h"
 #include "ctrl/placement/cluster_plan.h"
 
 namespace {
@@ -88,6 +91,8 @@ int serve(const weir::ClusterConfig& file, const std::string& text, Start start)
     weir::raise_file_limit();  // each switch is a connection, and there may be thousands
     const std::string key = file.secret_key_file.empty() ? "" : weir::read_key(file.secret_key_file);
     const std::list<weir::RunLock> locks = lock_sockets(file);
+    const int listener =
+        file.metrics.listen.empty() ? -1 : weir::listen_on(file.metrics.listen, weir::kMetricsListen);
     std::error_code error;  // not read: the opening of the store reports the fault
     std::filesystem::create_directories(std::filesystem::path(file.store).parent_path(), error);
     start.terms.cluster = file.name;
@@ -106,7 +111,11 @@ int serve(const weir::ClusterConfig& file, const std::string& text, Start start)
                  config.control_socket);
     if (start.clock != nullptr)
         spdlog::warn("{}", weir::kSteppedWarning);
-    weir::run_intervals(config, controller, server, stop, start.clock);
+    weir::ReadingBoard board;
+    std::optional<weir::MetricsEndpoint<weir::ControllerReading, weir::ReadingBoard>> metrics;
+    if (listener >= 0)
+        metrics.emplace(listener, board, weir::write_controller_metrics);
+    weir::run_intervals(config, controller, server, stop, start.clock, metrics ? &board : nullptr);
     spdlog::info("stopping");
     return 0;
 }

@@ -1,9 +1,10 @@
-// metrics_endpoint_test.cc - pages of snapshots that an owner makes on demand.
+// metrics_endpoint_test.cc - pages of snapshots that an owner makes on demand, or publishes at its own times.
 #include "common/http/metrics_endpoint.h"
 
 #include <optional>
 #include <thread>
 
+#include "common/metrics/snapshot_board.h"
 #include "test/common/http/http_client.h"
 #include "test/support/catch.h"
 #include "test/support/text.h"
@@ -78,4 +79,27 @@ TEST_CASE("a program that stands still is reported, and the scraper does not wai
     MeasuredProgram program(false);
     CHECK(has(program.get("/metrics"), " 503 "));
     CHECK(has(program.get("/healthz"), " 503 "));
+}
+
+TEST_CASE(
+    "pages of a program that publishes at its own times have its latest snapshot, as long as it lasts") {
+    metrics::SnapshotBoard<int> board;
+    Listener listener;
+    const MetricsEndpoint<int, metrics::SnapshotBoard<int>> endpoint(
+        listener.descriptor, board, [](const int& number, metrics::Exposition& page) {
+            page.begin(kNumber);
+            page.add("", static_cast<std::uint64_t>(number));
+        });
+    const auto get = [&](const std::string& path) {
+        return HttpClient(listener.port).get(path, "").receive();
+    };
+    const auto now = static_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch().count());
+    CHECK(has(get("/healthz"), " 503 "));
+    board.publish(now + kNanosPerSec, 1);
+    CHECK(has(get("/metrics"), "\nweir_number 1\n"));
+    board.publish(now + kNanosPerSec, 2);
+    CHECK(has(get("/metrics"), "\nweir_number 2\n"));
+    CHECK(has(get("/healthz"), " 200 "));
+    board.publish(now - metrics::SnapshotBoard<int>::kLasts, 3);
+    CHECK(has(get("/metrics"), " 503 "));
 }

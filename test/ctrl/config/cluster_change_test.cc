@@ -1,4 +1,5 @@
-// cluster_change_test.cc - differences of cluster files by name, smaller promises, and concerned vNICs.
+// cluster_change_test.cc - differences of cluster files by name, smaller promises, concerned vNICs, and keys
+// of the process.
 #include "ctrl/config/cluster_change.h"
 
 #include <nlohmann/json.hpp>
@@ -99,4 +100,21 @@ TEST_CASE("vNICs are concerned by their own entry, their tenant, host and applia
     CHECK(concerned([](json& now) {
               now["tenants"].push_back({{"name", "C"}, {"vnics", {{{"name", "c1"}}}}});
           }) == 0);
+}
+
+TEST_CASE("where the controller answers scrapers is the process's own, and no part of the specification",
+          "[change]") {
+    const ClusterConfig off = parsed(json::parse(kCluster));
+    json stated = json::parse(kCluster);
+    stated["metrics"]["listen"] = "127.0.0.1:9418";
+    const ClusterConfig on = parsed(stated);
+    CHECK(off.metrics.listen.empty());
+    CHECK(on.metrics.listen == "127.0.0.1:9418");
+    CHECK(cluster_part(stated.dump()) == cluster_part(kCluster));
+    CHECK(with_process_of(on, off).metrics == on.metrics);
+    CHECK(faults_of_live_change(on, off, json::parse(kCluster)).empty());
+    const Faults faults = faults_of_live_change(off, on, stated);
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].path == "metrics");
+    CHECK(faults[0].allowed == "nothing");
 }

@@ -21,7 +21,7 @@ const json& schema() {
 }
 
 const char* const kGood =
-    R"({"global": {}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
+    R"({"global": {}, "metrics": {"listen": "127.0.0.1:9418"}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
     "hosts": [{"name": "h1"}]},
     "appliances": [{"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
                    {"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
@@ -47,6 +47,7 @@ std::vector<SchemaSection> sections() {
     const json& root = schema()["properties"];
     return {section("", "", root),
             section("global", "/global", root["global"]["properties"]),
+            section("metrics", "/metrics", root["metrics"]["properties"]),
             section("prices", "/prices", root["prices"]["properties"]),
             section("topology", "/topology", root["topology"]["properties"]),
             section("topology.racks[0]", "/topology/racks/0", defs["rack"]["properties"]),

@@ -34,6 +34,13 @@ TEST_CASE("the socket for reading is another one than that for changes") {
     CHECK(bad(R"({"control_read_socket": "/run/weir/ctrl.sock"})")[0].path == "control_read_socket");
 }
 
+TEST_CASE("metrics are off without an address, and one that is none is a fault") {
+    CHECK(good("{}").metrics.listen.empty());
+    CHECK(good(R"({"metrics": {"listen": "[::1]:9418"}})").metrics.listen == "[::1]:9418");
+    CHECK(bad(R"({"metrics": {"listen": "localhost:9418"}})")[0].path == "metrics.listen");
+    CHECK(bad(R"({"metrics": {}})")[0].path == "metrics.listen");
+}
+
 TEST_CASE("prices count only as a whole, and none is negative") {
     const auto fault_at = [](const std::string& prices) {
         auto outcome = parse_cluster(R"({"prices": )" + prices + "}");

@@ -29,9 +29,9 @@ nlohmann::json ask_loop(const Cell& cell, const std::string& command) {
 /// A loop at work.
 class RunningLoop {
   public:
-    explicit RunningLoop(Cell& cell, SteppedClock* clock = nullptr)
-        : thread_([this, &cell, clock] {
-              run_intervals(cell.config, *cell.controller, *cell.server, stop_, clock);
+    explicit RunningLoop(Cell& cell, SteppedClock* clock = nullptr, ReadingBoard* board = nullptr)
+        : thread_([this, &cell, clock, board] {
+              run_intervals(cell.config, *cell.controller, *cell.server, stop_, clock, board);
           }) {}
     ~RunningLoop() { end(); }
     RunningLoop(const RunningLoop&) = delete;
@@ -91,6 +91,22 @@ TEST_CASE(
     CHECK(intervals() == 6);
     CHECK(clock.now() == SteppedClock::kStart + 6'500'000'000);
     CHECK(step("61s").at("faults")[0].at("path") == "args.span");
+}
+
+TEST_CASE("the loop publishes readings without being asked, and after an interval its values") {
+    Cell cell(false);
+    cell.config.interval = kNanosPerSec;
+    SteppedClock clock;
+    ReadingBoard board;
+    const RunningLoop loop(cell, &clock, &board);
+    const auto first = board.read(0, testing::wait_bound());
+    REQUIRE(first);
+    CHECK(first->interval == 0);
+    CHECK(first->hosts.size() == cell.config.hosts.size());
+    ask_loop(cell, R"("clock.step","args":{"span":"3s"})");
+    CHECK(testing::until([&] { return board.read(0, {})->interval == 3; }));
+    CHECK(first->interval == 0);
+    CHECK(board.read(0, {})->loop.at("loop").at("ticks") == 3);
 }
 
 TEST_CASE("clock.step is refused while time is real") {
