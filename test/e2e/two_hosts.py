@@ -22,21 +22,24 @@ FEEDBACK = {"enabled": True, "period": "10ms", "rate_min": "1Mbit"}
 class TwoHosts(Case):
     """`self.a` and `self.b` are the switches; both must end well, like the switch of any other test."""
 
+    HOSTS = ("a", "b")
+
     def setUp(self):
         super().setUp()
-        self.a = self.b = None
+        for name in self.HOSTS:
+            setattr(self, name, None)
         self.site = Hosts(self.folder)
         self.join, self.kernel, self.serve = self.site.join, self.site.kernel, self.site.serve
         self.addCleanup(self.site.unplug)
         self.addCleanup(self.stop_hosts)
 
     def stop_hosts(self):
-        for self.switch in [host for host in (self.a, self.b) if host]:
+        for self.switch in [host for host in map(self.__getattribute__, self.HOSTS) if host]:
             self.stop_switch()
 
     def diagnosis(self):
         own, parts = self.folder, []
-        for name in ("a", "b"):
+        for name in self.HOSTS:
             self.folder = os.path.join(own, name)
             parts.append(f"host {name}\n{super().diagnosis()}")
         self.folder = own

@@ -50,6 +50,12 @@ class Hosts:
         links.cable("upa", "upb", *([rate, queue, burst] if rate else []))
         self.made += ["upa", "upb", "cable"]
 
+    def join_rack(self, *hosts):
+        """The wires of more than two hosts, and the bridge between them."""
+        uplinks = [f"up{name}" for name in hosts]
+        links.rack(*uplinks)
+        self.made += [*uplinks, "cable"]
+
     def unplug(self):
         """Takes the wires away: before the processes end, whose namespaces hold the far ends."""
         for name in self.made:

@@ -102,10 +102,15 @@ def wire(uplink, far, rate, queue):
     bottleneck(far, rate, queue)
 
 
+def rack(*uplinks):
+    """The wires of several switches' uplinks, and the bridge `cable` that joins them."""
+    for name in uplinks:
+        veth(name, f"{name}w")
+    bridge("cable", *(f"{name}w" for name in uplinks))
+
+
 def cable(one, other, *bottle):
     """A wire between two switches' uplinks; with more (rate, queue, burst) a bottleneck on the way to `other`."""
-    veth(one, f"{one}w")
-    veth(other, f"{other}w")
-    bridge("cable", f"{one}w", f"{other}w")
+    rack(one, other)
     if bottle:
         bottleneck(f"{other}w", *bottle)
