@@ -73,6 +73,14 @@ constexpr std::array kWorker{
            [](const WorkerReport& worker, const Samples& out) { out(worker.snapshot.worker.packets); }},
     Worker{{"weir_worker_bursts", Type::kCounter, "", "Polls that gave frames"},
            [](const WorkerReport& worker, const Samples& out) { out(worker.snapshot.worker.bursts); }},
+    Worker{{"weir_worker_encryption_tokens", Type::kCounter, "tokens", "Tokens of frames that it encrypted"},
+           [](const WorkerReport& worker, const Samples& out) {
+               out(worker.snapshot.uplink.encryption_tokens);
+           }},
+    Worker{{"weir_worker_encryption_cycles", Type::kCounter, "cycles", "TSC cycles of their encryption"},
+           [](const WorkerReport& worker, const Samples& out) {
+               out(worker.snapshot.uplink.encryption_cycles);
+           }},
     Worker{{"weir_worker_handoff_packets", Type::kCounter, "packets", "Frames handed to other workers"},
            [](const WorkerReport& worker, const Samples& out) { out(worker.snapshot.handoff.posted); }},
     Worker{{"weir_worker_drops", Type::kCounter, "", "Frames that were lost between workers, by reason"},

@@ -1,4 +1,5 @@
 // switch_metrics_vnics.cc - families of the vNICs.
+#include <algorithm>
 #include <array>
 
 #include "common/config/field_kinds.h"
@@ -50,6 +51,14 @@ constexpr std::array kTraffic{
     Vnic{{"weir_vnic_uplink_bytes", Type::kCounter, "bytes",
           "Bytes of delivered frames that went to the uplink"},
          [](const VnicReport& vnic, const Samples& out) { out(vnic.stats.uplink_bytes); }},
+    Vnic{{"weir_vnic_sent_bytes", Type::kCounter, "bytes",
+          "Bytes of delivered frames of the VM, by where they went"},
+         [](const VnicReport& vnic, const Samples& out) {
+             const std::uint64_t all = vnic.stats.from_vm.delivered.bytes;
+             const std::uint64_t wire = std::min(vnic.stats.uplink_bytes, all);
+             out(R"(destination="host")", all - wire);
+             out(R"(destination="wire")", wire);
+         }},
     Vnic{{"weir_vnic_held_back_seconds", Type::kCounter, "seconds",
           "Time that the VM's ring was not polled, by reason"},
          [](const VnicReport& vnic, const Samples& out) {
@@ -85,12 +94,27 @@ constexpr std::array kPromises{
     Vnic{{"weir_vnic_guaranteed_bytes_per_second", Type::kGauge, "bytes_per_second",
           "Rate from the VM that is guaranteed now; 0: none"},
          [](const VnicReport& vnic, const Samples& out) { write_rate(out, vnic.guarantee.rate_bps); }},
+    Vnic{{"weir_vnic_guarantee_left_bytes", Type::kGauge, "bytes",
+          "Bytes that a dynamic guarantee still has to deliver; no sample: another kind"},
+         [](const VnicReport& vnic, const Samples& out) {
+             if (vnic.config.guarantee == GuaranteeKind::kDynamic)
+                 out(vnic.guarantee.left_bytes);
+         }},
+    Vnic{{"weir_vnic_guarantee_left_seconds", Type::kGauge, "seconds",
+          "Time until its deadline; no sample: another kind"},
+         [](const VnicReport& vnic, const Samples& out) {
+             if (vnic.config.guarantee == GuaranteeKind::kDynamic)
+                 out.seconds("", vnic.guarantee.time_left);
+         }},
     Vnic{{"weir_vnic_reservation_bytes_per_second", Type::kGauge, "bytes_per_second",
           "Configured reservation; 0: none"},
          [](const VnicReport& vnic, const Samples& out) { write_rate(out, vnic.config.reservation_bps); }},
     Vnic{{"weir_vnic_reservation_packets_per_second", Type::kGauge, "packets_per_second",
           "Configured reservation_pps; 0: none"},
          [](const VnicReport& vnic, const Samples& out) { out(vnic.config.reservation_pps); }},
+    Vnic{{"weir_vnic_encryption_reservation_tokens_per_second", Type::kGauge, "tokens_per_second",
+          "Configured encrypt_reservation; 0: none"},
+         [](const VnicReport& vnic, const Samples& out) { out(vnic.config.encrypt_reservation); }},
     Vnic{{"weir_vnic_limit_bytes_per_second", Type::kGauge, "bytes_per_second",
           "Configured limit; no sample: none"},
          [](const VnicReport& vnic, const Samples& out) { write_rate(out, vnic.config.limit_bps); }},
