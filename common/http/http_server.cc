@@ -3,18 +3,17 @@
 
 #include <microhttpd.h>
 #include <netdb.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "common/config/endpoint.h"
 #include "common/error.h"
+#include "common/http/http_thread.h"
 
 namespace weir {
 namespace {
@@ -26,30 +25,8 @@ constexpr int kBacklog = 1'024;
 /// The library accepts some at once, before ended ones are closed.
 constexpr unsigned kRoomForEnded = 64;
 constexpr int kTurnMs = 100;
-/// The thread gives way to the agent or the controller's loop, which may share its core.
-constexpr int kNice = 10;
-
-void block_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are the main thread's
-}
 
 }  // namespace
-
-HttpPage::HttpPage(unsigned status, std::string_view content_type, std::string_view text)
-    : status_(status),
-      response_(MHD_create_response_from_buffer(text.size(), const_cast<char*>(text.data()),
-                                                MHD_RESPMEM_MUST_COPY)) {
-    if (response_ == nullptr)
-        throw std::bad_alloc();
-    MHD_add_response_header(response_, MHD_HTTP_HEADER_CONTENT_TYPE, std::string(content_type).c_str());
-    MHD_add_response_header(response_, MHD_HTTP_HEADER_CONNECTION, "close");
-}
-
-HttpPage::~HttpPage() {
-    MHD_destroy_response(response_);  // connections that send it keep it until its end
-}
 
 /// The library's calls, on the server's thread.
 struct HttpServer::Calls {
@@ -93,8 +70,7 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::run() {
-    block_signals();
-    (void)setpriority(PRIO_PROCESS, 0, kNice);  // in Linux of this thread alone
+    begin_http_thread();
     while (!stop_.load(std::memory_order_relaxed)) {
         (void)MHD_run_wait(daemon_, kTurnMs);
         end_old_ones();

@@ -21,26 +21,12 @@
 #include <unordered_map>
 
 #include "common/clock.h"
+#include "common/http/http_page.h"
 
 struct MHD_Connection;
 struct MHD_Daemon;
-struct MHD_Response;
 
 namespace weir {
-
-/// A page; several connections may send one at the same time, so that slow readers cost no copies.
-class HttpPage {
-  public:
-    HttpPage(unsigned status, std::string_view content_type, std::string_view text);
-    ~HttpPage();
-    HttpPage(const HttpPage&) = delete;
-    HttpPage& operator=(const HttpPage&) = delete;
-
-  private:
-    friend class HttpServer;
-    unsigned status_;
-    MHD_Response* response_;
-};
 
 /// Connections since the start, and those that are open.
 struct HttpCounters {
