@@ -89,6 +89,16 @@ bool is_address_with_port(std::string_view text) {
     return endpoint && (endpoint->kind == Kind::kIpv4 || endpoint->kind == Kind::kIpv6);
 }
 
+bool is_loopback_with_port(std::string_view text) {
+    const auto endpoint = SocketEndpoint::parse("tcp://" + std::string(text));
+    if (!endpoint)
+        return false;
+    const auto address = IpAddress::parse(endpoint->host);
+    IpAddress one{.v6 = true};
+    one.bytes.back() = 1;
+    return address && (address->v6 ? *address == one : address->bytes.front() == 127);
+}
+
 bool is_listen_endpoint(std::string_view text) {
     const auto endpoint = SocketEndpoint::parse(text);
     return endpoint && (endpoint->kind != Kind::kName ||

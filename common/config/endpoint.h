@@ -27,6 +27,8 @@ struct SocketEndpoint {
 [[nodiscard]] bool is_endpoint(std::string_view text);
 /// IP address and port: "127.0.0.1:9417", "[::1]:9417".
 [[nodiscard]] bool is_address_with_port(std::string_view text);
+/// The same, of this machine alone: 127.0.0.0/8, ::1.
+[[nodiscard]] bool is_loopback_with_port(std::string_view text);
 /// An address that a program can listen on: no name but that of an interface.
 [[nodiscard]] bool is_listen_endpoint(std::string_view text);
 

@@ -60,6 +60,7 @@
     COMMAND(tenant, "host remove",   add_host_remove,   "controller: remove a host") \
     COMMAND(tenant, "host drain",    add_host_drain,    "controller: let no further vNICs come to a host") \
     COMMAND(tenant, "appliance set", add_appliance_set, "controller: change an appliance") \
+    COMMAND(token,  "token create", add_token_create, "a token of the controller's HTTP API") \
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
     COMMAND(completion, "completion", add_completion, "the script that completes words in bash or zsh") \

@@ -203,7 +203,7 @@ json cluster_part(std::string_view text) {
     json stated = read_json_text(text, kClusterBounds).value;
     if (stated.is_object())
         for (const char* key : {"$schema", "listen", "secret_key_file", "control_socket",
-                                "control_read_socket", "store", "metrics"})
+                                "control_read_socket", "store", "metrics", "api"})
             stated.erase(key);
     return stated;
 }
@@ -307,6 +307,8 @@ Faults faults_of_live_change(const ClusterConfig& running, const ClusterConfig& 
     check_process(
         "metrics", running.metrics == now.metrics,
         running.metrics.listen.empty() ? "nothing" : json{{"listen", running.metrics.listen}}.dump());
+    check_process("api", running.api == now.api,
+                  running.api.listen.empty() ? "nothing" : "that of " + running.api.listen);
     return faults;
 }
 
@@ -317,6 +319,7 @@ ClusterConfig with_process_of(const ClusterConfig& process, ClusterConfig cluste
     cluster.control_read_socket = process.control_read_socket;
     cluster.store = process.store;
     cluster.metrics = process.metrics;
+    cluster.api = process.api;
     return cluster;
 }
 

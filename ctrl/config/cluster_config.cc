@@ -85,6 +85,26 @@ void read_head(ObjectReader& reader, ClusterConfig& config) {
     read_part(reader, "overcommit_failure_max", config.overcommit_failure_max, {0, 1'000'000});
 }
 
+/// Tokens are not sent in the clear over a network.
+void read_api(ObjectReader& reader, ApiConfig& out) {
+    constexpr const char* kAllowed =
+        "an IP address of this machine and a port, such as \"127.0.0.1:9419\" or \"[::1]:9419\"";
+    constexpr const char* kTokens = "the absolute path of a file with the lines of `weirctl token create`";
+    if (require(reader, "listen", kAllowed))
+        read_valid(reader, "listen", out.listen, is_address_with_port, kAllowed,
+                   "this is no IP address with a port");
+    if (require(reader, "token_file", kTokens))
+        read_file_path(reader, "token_file", out.token_file);
+    read_file_path(reader, "certificate_file", out.certificate_file);
+    read_file_path(reader, "key_file", out.key_file);
+    if (reader.has("certificate_file") != reader.has("key_file"))
+        reader.fault(reader.has("key_file") ? "certificate_file" : "key_file",
+                     "both, certificate_file and key_file, or none", "TLS needs a certificate and its key");
+    else if (!out.listen.empty() && !reader.has("key_file") && !is_loopback_with_port(out.listen))
+        reader.fault("listen", "a loopback address, such as \"127.0.0.1:9419\", or TLS",
+                     "without certificate_file and key_file the network could read the tokens");
+}
+
 void read_global(ObjectReader& reader, ClusterConfig& config) {
     reader.read_entry<alloc::MechanismEntry>("mechanism", config.global, alloc::kMechanisms);
     reader.read_word<GlobalWeights>("weights", config.global_weights, kWeights);
@@ -455,6 +475,7 @@ std::variant<ClusterConfig, Faults> parse_cluster(std::string_view text, const C
             read_head(reader, config);
             read_object(reader, "global", faults, read_global, config);
             read_object(reader, "metrics", faults, read_metrics, config.metrics);
+            read_object(reader, "api", faults, read_api, config.api);
             read_object(reader, "prices", faults, read_prices, config);
             read_object(reader, "topology", faults, read_topology, config, faults);
             read_objects(reader, "appliances", kAppliancesMax, faults,

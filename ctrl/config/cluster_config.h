@@ -102,6 +102,16 @@ struct TenantConfig {
     bool operator==(const TenantConfig&) const = default;
 };
 
+/// Where weir-ctrl answers the HTTP API, and to which tokens.
+struct ApiConfig {
+    std::string listen{};            ///< IP address and port; empty = nowhere
+    std::string token_file{};        ///< names, roles and hashes of the tokens
+    std::string certificate_file{};  ///< PEM; empty = no TLS, and `listen` is a loopback address
+    std::string key_file{};          ///< of the certificate, PEM
+
+    bool operator==(const ApiConfig&) const = default;
+};
+
 struct ClusterConfig {
     std::string name = "weir";
     Nanos interval = kNanosPerSec;  ///< 100ms..60s
@@ -111,6 +121,7 @@ struct ClusterConfig {
     std::string control_read_socket{};  ///< for commands that change nothing; empty = none
     std::string store = "/var/lib/weir/ctrl.db";
     MetricsConfig metrics{};
+    ApiConfig api{};
     double headroom = 0.03;        ///< 0..0.5: part of every link that is left to new flows
     double resolve_change = 0.25;  ///< a demand that changes by this part of a resource is solved for at once
     /// 0..1h: guarantees of a host whose switch is silent are given to no other flow for so long

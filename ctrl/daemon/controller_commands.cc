@@ -17,6 +17,7 @@
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/bill_json.h"
+#include "ctrl/daemon/command_desk.h"
 #include "ctrl/daemon/promises.h"
 #include "ctrl/store/backup.h"
 
@@ -27,7 +28,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kSchema = 1;
 constexpr std::atomic<bool> kNeverStops{false};
-const Fault kTooMany{"command", std::to_string(SideWork::kJobsMax) + " others wait",
+const Fault kTooMany{kBusyPath, std::to_string(SideWork::kJobsMax) + " others wait",
                      "a bill, a backup or a specification when fewer wait",
                      "they are made one after the other: ask later"};
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/config/field_kinds.h"
 #include "common/units.h"
 #include "ctrl/daemon/controller_commands.h"
 

@@ -17,6 +17,8 @@ namespace {
 constexpr Nanos kWaitMax = 100'000'000;
 /// Of `status`: pairs of peer and reason.
 constexpr std::size_t kRefusedPeers = 10;
+/// Of the API, as of the command sockets.
+constexpr int kCommandsPerTurn = 16;
 /// Between two readings for metrics: the first, where one follows an interval's work, or else the second.
 constexpr Nanos kReadingMin = kNanosPerSec / 2;
 constexpr Nanos kReadingMax = kNanosPerSec;
@@ -34,12 +36,13 @@ std::chrono::milliseconds wait_until(Nanos when, Nanos now) {
 class Loop {
   public:
     Loop(const ClusterConfig& config, Controller& controller, Server& server, SteppedClock* clock,
-         ReadingBoard* board)
+         LoopDesks desks)
         : config_(config),
           controller_(controller),
           server_(server),
           clock_(clock),
-          board_(board),
+          board_(desks.board),
+          commands_(desks.commands),
           intake_(controller, config),
           stepped_from_(clock == nullptr ? 0 : std::time(nullptr) - seconds_of(clock->now())),
           schedule_({.tick = [this](Nanos now) { controller_.tick(now, unix_time(now)); },
@@ -54,8 +57,11 @@ class Loop {
             return server_.reaches(message);
         });
         controller_.set_loop_report([this] {
-            return nlohmann::json{{"loop", schedule_.figures().describe()},
+            nlohmann::json report{{"loop", schedule_.figures().describe()},
                                   {"budgets", intake_.budgets().describe(kRefusedPeers)}};
+            if (commands_ != nullptr)
+                report["api"] = commands_->describe();
+            return report;
         });
     }
     ~Loop() {
@@ -76,13 +82,15 @@ class Loop {
             [this] { return real_now() < turn_end_; }};
         notifier_.ready(real_now());
         while (!stop.load(std::memory_order_relaxed)) {
-            server_.wait(wait_until(schedule_.next_due(), time()));
+            server_.wait(wait_until(schedule_.next_due(), time()),
+                         commands_ == nullptr ? -1 : commands_->descriptor());
             turn_end_ =
                 intake_end(real_now(), config_.interval, clock_ == nullptr ? schedule_.next_tick() : kNever);
             server_.take(handlers);
+            take_commands();
             work_until(time());
-            for (const SideWork::Reply& reply : controller_.take_replies(time()))
-                server_.reply(reply);
+            for (SideWork::Reply& reply : controller_.take_replies(time()))
+                answer(std::move(reply));
             if (std::exchange(revision_, controller_.revision()) != controller_.revision())
                 server_.set_hosts(controller_.config().hosts);
             publish();
@@ -97,6 +105,27 @@ class Loop {
     /// With a stepped clock the Unix time passes with it.
     [[nodiscard]] std::int64_t unix_time(Nanos now) const {
         return clock_ == nullptr ? std::time(nullptr) : stepped_from_ + seconds_of(now);
+    }
+    /// A few per turn: the rest waits for the next one, after the work that is due.
+    void take_commands() {
+        for (int taken = 0; commands_ != nullptr && taken < kCommandsPerTurn; ++taken) {
+            if (taken != 0 && real_now() >= turn_end_)
+                return;
+            const auto command = commands_->take();
+            if (!command)
+                return;
+            std::string text = controller_.on_command(
+                command->text, server_.counters(), time(), step_,
+                {.peer = command->peer, .ticket = command->ticket, .may_change = command->may_change});
+            if (!text.empty())
+                commands_->reply(command->ticket, std::move(text));
+        }
+    }
+    void answer(SideWork::Reply reply) {
+        if (commands_ != nullptr && reply.ticket > CommandDesk::kTickets)
+            commands_->reply(reply.ticket, std::move(reply.text));
+        else
+            server_.reply(reply);
     }
     void work_until(Nanos now) {
         schedule_.run_due(now);
@@ -142,8 +171,9 @@ class Loop {
     const ClusterConfig& config_;
     Controller& controller_;
     Server& server_;
-    SteppedClock* clock_;  // null: time is real
-    ReadingBoard* board_;  // null: no metrics
+    SteppedClock* clock_;    // null: time is real
+    ReadingBoard* board_;    // null: no metrics
+    CommandDesk* commands_;  // null: no API
     Intake intake_;
     std::int64_t stepped_from_;  // Unix time when a stepped clock was 0
     Schedule schedule_;
@@ -159,8 +189,8 @@ class Loop {
 }  // namespace
 
 void run_intervals(const ClusterConfig& config, Controller& controller, Server& server,
-                   const std::atomic<bool>& stop, SteppedClock* clock, ReadingBoard* board) {
-    Loop(config, controller, server, clock, board).run(stop);
+                   const std::atomic<bool>& stop, SteppedClock* clock, LoopDesks desks) {
+    Loop(config, controller, server, clock, desks).run(stop);
 }
 
 }  // namespace weir

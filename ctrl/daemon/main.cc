@@ -13,9 +13,11 @@
 #include <string_view>
 
 #include "common/config/config_text.h"
+#include "common/http/http_service.h"
 #include "common/http/metrics_endpoint.h"
 #include "common/process.h"
 #include "common/run_lock.h"
+#include "ctrl/api/api.h"
 #include "ctrl/config/cluster_change.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/key_file.h"
@@ -46,6 +48,36 @@ std::list<weir::RunLock> lock_sockets(const weir::ClusterConfig& config) {
             lock(endpoint.substr(kIpc.size()), "listen");
     return locks;
 }
+
+/// The HTTP API, from before the loop until after it.
+class ApiEndpoint {
+  public:
+    /// @throws HostError
+    explicit ApiEndpoint(const weir::ApiConfig& config)
+        : api_(desk_, weir::TokenFile(config.token_file), !config.key_file.empty()),
+          service_(weir::listen_on(config.listen, "api.listen"), tls_of(config), api_) {
+        desk_.set_wake([this] { service_.wake(); });
+    }
+    ~ApiEndpoint() { desk_.set_wake({}); }
+    ApiEndpoint(const ApiEndpoint&) = delete;
+    ApiEndpoint& operator=(const ApiEndpoint&) = delete;
+    [[nodiscard]] weir::CommandDesk& desk() { return desk_; }
+
+  private:
+    static std::optional<weir::HttpService::Tls> tls_of(const weir::ApiConfig& config) {
+        if (config.key_file.empty())
+            return {};
+        const auto certificate = weir::read_text_file(config.certificate_file);
+        if (const auto* fault = std::get_if<weir::Fault>(&certificate))
+            throw weir::HostError("api.certificate_file: " + fault->to_line());
+        return weir::HttpService::Tls{std::get<std::string>(certificate),
+                                      weir::read_private_file(config.key_file, "api.key_file")};
+    }
+
+    weir::CommandDesk desk_;
+    weir::Api api_;
+    weir::HttpService service_;  // last: its thread uses all others
+};
 
 /// How weir-ctrl begins.
 struct Start {
@@ -93,6 +125,9 @@ int serve(const weir::ClusterConfig& file, const std::string& text, Start start)
     const std::list<weir::RunLock> locks = lock_sockets(file);
     const int listener =
         file.metrics.listen.empty() ? -1 : weir::listen_on(file.metrics.listen, weir::kMetricsListen);
+    std::optional<ApiEndpoint> api;
+    if (!file.api.listen.empty())
+        api.emplace(file.api);
     std::error_code error;  // not read: the opening of the store reports the fault
     std::filesystem::create_directories(std::filesystem::path(file.store).parent_path(), error);
     start.terms.cluster = file.name;
@@ -115,7 +150,8 @@ int serve(const weir::ClusterConfig& file, const std::string& text, Start start)
     std::optional<weir::MetricsEndpoint<weir::ControllerReading, weir::ReadingBoard>> metrics;
     if (listener >= 0)
         metrics.emplace(listener, board, weir::write_controller_metrics);
-    weir::run_intervals(config, controller, server, stop, start.clock, metrics ? &board : nullptr);
+    weir::run_intervals(config, controller, server, stop, start.clock,
+                        {.board = metrics ? &board : nullptr, .commands = api ? &api->desk() : nullptr});
     spdlog::info("stopping");
     return 0;
 }

@@ -351,7 +351,7 @@ void Server::reply(const SideWork::Reply& reply) {
     }
 }
 
-void Server::wait(std::chrono::milliseconds wait_max) {
+void Server::wait(std::chrono::milliseconds wait_max, int other) {
     restore_files();
     watch_connections();
     for (const int descriptor : connections_.silent(now_of(steady_clock::now())))
@@ -362,6 +362,8 @@ void Server::wait(std::chrono::milliseconds wait_max) {
         items.push_back({commands.handle(), 0, ZMQ_POLLIN, 0});
     for (zmq::socket_t& router : routers_)
         items.push_back({router.handle(), 0, ZMQ_POLLIN, 0});
+    if (other >= 0)
+        items.push_back({nullptr, other, ZMQ_POLLIN, 0});
     try {
         zmq::poll(items.data(), items.size(), wait_max);
     } catch (const zmq::error_t& fault) {

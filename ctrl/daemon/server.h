@@ -64,8 +64,8 @@ class Server {
     void set_hosts(const std::vector<HostConfig>& hosts);
 
     /// Returns when a message is there, or after `wait_max`. Sockets that vanished with their folder come
-    /// back.
-    void wait(std::chrono::milliseconds wait_max);
+    /// back. @param other a descriptor that ends the wait too; -1: none
+    void wait(std::chrono::milliseconds wait_max, int other = -1);
     /// Calls the handlers for messages that are there, in rounds: a command, then a message of each address
     /// of `listen`, of its connections in turn. At most 4,096 rounds; commands are in the first 16 alone.
     void take(const Handlers& handlers);

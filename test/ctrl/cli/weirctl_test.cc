@@ -264,8 +264,17 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 40);
+    CHECK(commands.size() == 41);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
+}
+
+TEST_CASE("token create prints a secret and the line of its hash, and takes names and roles that exist") {
+    const json made = json::parse(run("--json token create grafana --role operate").output).at("data");
+    CHECK(made.at("token").get<std::string>().starts_with("weir_"));
+    CHECK(made.at("line").get<std::string>().starts_with("grafana operate "));
+    CHECK(made.at("line").get<std::string>().size() == std::strlen("grafana operate ") + 64);
+    CHECK(run("token create 'a b'").status == 2);
+    CHECK(run("token create a --role admin").status == 2);
 }
 
 TEST_CASE("the shells' scripts complete commands, options, values and names") {

@@ -113,6 +113,11 @@ TEST_CASE("where the controller answers scrapers is the process's own, and no pa
     CHECK(cluster_part(stated.dump()) == cluster_part(kCluster));
     CHECK(with_process_of(on, off).metrics == on.metrics);
     CHECK(faults_of_live_change(on, off, json::parse(kCluster)).empty());
+    stated["api"] = {{"listen", "127.0.0.1:9419"}, {"token_file", "/t"}};
+    CHECK(cluster_part(stated.dump()) == cluster_part(kCluster));
+    CHECK(with_process_of(parsed(stated), off).api.token_file == "/t");
+    CHECK(faults_of_live_change(on, parsed(stated), stated).at(0).path == "api");
+    stated.erase("api");
     const Faults faults = faults_of_live_change(off, on, stated);
     REQUIRE(faults.size() == 1);
     CHECK(faults[0].path == "metrics");

@@ -21,7 +21,7 @@ const json& schema() {
 }
 
 const char* const kGood =
-    R"({"global": {}, "metrics": {"listen": "127.0.0.1:9418"}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
+    R"({"global": {}, "metrics": {"listen": "127.0.0.1:9418"}, "api": {"listen": "127.0.0.1:9419", "token_file": "/t", "certificate_file": "/c", "key_file": "/k"}, "prices": {"p0": 1, "link": "10Gbit"}, "topology": {"racks": [{"name": "r1", "uplink": "40Gbit"}],
     "hosts": [{"name": "h1"}]},
     "appliances": [{"name": "e", "capacity_min": "5ktokens", "capacity_max": "10ktokens"},
                    {"name": "d", "capacity_min": "5ktokens", "capacity_max": "10ktokens"}],
@@ -47,6 +47,7 @@ std::vector<SchemaSection> sections() {
     const json& root = schema()["properties"];
     return {section("", "", root),
             section("global", "/global", root["global"]["properties"]),
+            section("api", "/api", root["api"]["properties"]),
             section("metrics", "/metrics", root["metrics"]["properties"]),
             section("prices", "/prices", root["prices"]["properties"]),
             section("topology", "/topology", root["topology"]["properties"]),

@@ -41,6 +41,21 @@ TEST_CASE("metrics are off without an address, and one that is none is a fault")
     CHECK(bad(R"({"metrics": {}})")[0].path == "metrics.listen");
 }
 
+TEST_CASE("the API listens beyond the machine only with TLS, and needs a file of tokens") {
+    const auto with = [](const std::string& keys) { return R"({"api": {"listen": ")" + keys + "}}"; };
+    CHECK(good("{}").api.listen.empty());
+    for (const char* keys :
+         {R"(127.0.0.1:9419", "token_file": "/t")", R"([::1]:9419", "token_file": "/t")",
+          R"(0.0.0.0:9419", "token_file": "/t", "certificate_file": "/c", "key_file": "/k")"})
+        CHECK(good(with(keys)).api.token_file == "/t");
+    CHECK(bad(with(R"(127.0.0.1:9419")"))[0].path == "api.token_file");
+    CHECK(bad(with(R"(0.0.0.0:9419", "token_file": "/t")"))[0].path == "api.listen");
+    CHECK(bad(with(R"([::]:9419", "token_file": "/t")"))[0].path == "api.listen");
+    CHECK(bad(with(R"(127.0.0.1:9419", "token_file": "/t", "key_file": "/k")"))[0].path ==
+          "api.certificate_file");
+    CHECK(bad(R"({"api": {"token_file": "/t"}})")[0].path == "api.listen");
+}
+
 TEST_CASE("prices count only as a whole, and none is negative") {
     const auto fault_at = [](const std::string& prices) {
         auto outcome = parse_cluster(R"({"prices": )" + prices + "}");

@@ -29,9 +29,9 @@ nlohmann::json ask_loop(const Cell& cell, const std::string& command) {
 /// A loop at work.
 class RunningLoop {
   public:
-    explicit RunningLoop(Cell& cell, SteppedClock* clock = nullptr, ReadingBoard* board = nullptr)
-        : thread_([this, &cell, clock, board] {
-              run_intervals(cell.config, *cell.controller, *cell.server, stop_, clock, board);
+    explicit RunningLoop(Cell& cell, SteppedClock* clock = nullptr, LoopDesks desks = {})
+        : thread_([this, &cell, clock, desks] {
+              run_intervals(cell.config, *cell.controller, *cell.server, stop_, clock, desks);
           }) {}
     ~RunningLoop() { end(); }
     RunningLoop(const RunningLoop&) = delete;
@@ -98,7 +98,7 @@ TEST_CASE("the loop publishes readings without being asked, and after an interva
     cell.config.interval = kNanosPerSec;
     SteppedClock clock;
     ReadingBoard board;
-    const RunningLoop loop(cell, &clock, &board);
+    const RunningLoop loop(cell, &clock, {.board = &board});
     const auto first = board.read(0, testing::wait_bound());
     REQUIRE(first);
     CHECK(first->interval == 0);
@@ -107,6 +107,26 @@ TEST_CASE("the loop publishes readings without being asked, and after an interva
     CHECK(testing::until([&] { return board.read(0, {})->interval == 3; }));
     CHECK(first->interval == 0);
     CHECK(board.read(0, {})->loop.at("loop").at("ticks") == 3);
+}
+
+TEST_CASE("commands of the desk are answered between messages, and those that may not change are refused") {
+    Cell cell(false);
+    SteppedClock clock;
+    CommandDesk desk;
+    std::atomic<int> woken{0};
+    desk.set_wake([&woken] { ++woken; });
+    for (std::size_t i = 0; i < CommandDesk::kCommandsMax; ++i)
+        REQUIRE(desk.add(R"({"schema":1,"command":"backup"})", "token t", false));
+    CHECK_FALSE(desk.add("", "", false));
+    const RunningLoop loop(cell, &clock, {.commands = &desk});
+    REQUIRE(testing::until([&] { return woken == static_cast<int>(CommandDesk::kCommandsMax); }));
+    const auto replies = desk.take_replies();
+    REQUIRE(replies.size() == CommandDesk::kCommandsMax);
+    CHECK(nlohmann::json::parse(replies[0].text).at("faults")[0].at("found") == "backup");
+    CHECK(ask_loop(cell, R"("status")").at("data").at("api").at("commands") == CommandDesk::kCommandsMax);
+    REQUIRE(desk.add(R"({"schema":1,"command":"status"})", "token t", false));
+    CHECK(testing::until([&] { return desk.take_replies().size() == 1; }));
+    desk.set_wake({});
 }
 
 TEST_CASE("clock.step is refused while time is real") {
