@@ -39,6 +39,7 @@ constexpr std::array kRoutes{
     Route{"GET", "/hosts", Role::kView, "status", View::kHosts, {}, 0, "hosts with their links and vNICs"},
     Route{"GET", "/hosts/{name}", Role::kView, "status", View::kHost, kName, 0, "one host"},
     Route{"GET", "/resources", Role::kView, "status", View::kResources, {}, 0, "links of hosts, and appliances"},
+    Route{"GET", "/allocation", Role::kView, "allocation", View::kReply, {}, 0, "rates of tenants, and users of resources, in the last interval"},
     Route{"GET", "/tenants", Role::kView, "specification", View::kTenants, {}, 0, "tenants of the specification"},
     Route{"GET", "/tenants/{name}", Role::kView, "specification", View::kTenant, kName, 0, "one tenant"},
     Route{"GET", "/vnics", Role::kView, "specification", View::kVnics, kTenantOnly, 0, "vNICs of the specification, of all tenants or of one"},

@@ -172,7 +172,8 @@ json Controller::Commands::run(const json& request) {
         json (Commands::*run)(ObjectReader& args);
         bool only_reads = false;  ///< changes no state of the controller, no file of its machine, no time
     };
-    constexpr std::array kAll{Entry{"apply", &Commands::apply},
+    constexpr std::array kAll{Entry{"allocation", &Commands::allocation, true},
+                              Entry{"apply", &Commands::apply},
                               Entry{"audit", &Commands::audit, true},
                               Entry{"backup", &Commands::backup},
                               Entry{"bill", &Commands::bill, true},

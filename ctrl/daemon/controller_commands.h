@@ -43,6 +43,7 @@ class Controller::Commands {
     [[nodiscard]] bool is_later() const { return is_later_; }
 
   private:
+    nlohmann::json allocation(ObjectReader& args);
     nlohmann::json apply(ObjectReader& args);
     nlohmann::json audit(ObjectReader& args);
     nlohmann::json backup(ObjectReader& args);

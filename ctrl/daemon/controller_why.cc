@@ -1,6 +1,8 @@
-// controller_why.cc - the command why: demand and rate of each flow of a vNIC, the resource that holds it
-// back, and the users of that resource.
+// controller_why.cc - the commands why and allocation. Of a vNIC: demand and rate of each flow, the resource
+// that holds it back, and the users of that resource. Of the cluster: each tenant's demands and rates, and
+// the users of each resource.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -64,31 +66,92 @@ class Why {
     json resources() const {
         json list = json::array();
         for (const ResourceIndex each : holding_)
-            list.push_back(resource(each));
+            list.push_back(resource(each, world_.shortages.users_of(solution_, each, kUsersShown)));
+        return list;
+    }
+    json all_resources() const {
+        const auto users = world_.shortages.users(solution_, kUsersShown);
+        json list = json::array();
+        for (ResourceIndex each = 0; each < users.size(); ++each)
+            list.push_back(resource(each, users[each]));
+        return list;
+    }
+    /// Of each tenant's flows the sums: to vNICs, and to each appliance.
+    json tenants() const {
+        Sums sums;
+        for (std::uint32_t i = 0; i < solution_.flows.size(); ++i) {
+            const wire::FlowKey key = solution_.flows[i];
+            Amounts& sum = sums[place_of(key)];
+            const Amounts flow = amounts_of(i, *cluster_.find_end(key.destination));
+            sum.wanted += flow.wanted;
+            sum.allocated += flow.allocated;
+        }
+        for (const auto& [key, demand] : world_.demands.flows())
+            if (const ClusterEnd* to = cluster_.find_end(key.destination);
+                to != nullptr && cluster_.find_end(key.source) != nullptr)
+                sums[place_of(key)].used +=
+                    double{demand.used[to->is_appliance ? wire::kTokens : wire::kThere]} / seconds_;
+        json list = json::array();
+        for (TenantIndex tenant = 0; tenant < world_.config.tenants.size(); ++tenant)
+            list.push_back(tenant_json(tenant, sums));
         return list;
     }
 
   private:
-    json flow(std::uint32_t index) {
-        const alloc::DemandMatrix& demand = solution_.problem.demand;
-        const wire::FlowKey key = solution_.flows[index];
-        const ClusterEnd& to = *cluster_.find_end(key.destination);
+    /// Tokens per second.
+    struct Amounts {
         double wanted = 0;
         double allocated = 0;
-        for (const std::uint32_t at : demand.row(index)) {
+        double used = 0;
+    };
+    using Sums = std::map<std::pair<TenantIndex, std::uint32_t>, Amounts>;  // by appliance, or kNowhere
+
+    std::pair<TenantIndex, std::uint32_t> place_of(wire::FlowKey key) const {
+        const ClusterEnd& to = *cluster_.find_end(key.destination);
+        return {cluster_.find_end(key.source)->tenant, to.is_appliance ? to.index : kNowhere};
+    }
+    json tenant_json(TenantIndex tenant, const Sums& sums) const {
+        const TenantConfig& config = world_.config.tenants[tenant];
+        json appliances = json::array();
+        Amounts links;
+        for (auto sum = sums.lower_bound({tenant, 0}); sum != sums.end() && sum->first.first == tenant; ++sum)
+            if (sum->first.second == kNowhere)
+                links = sum->second;
+            else
+                appliances.push_back({{"name", world_.config.appliances[sum->first.second].name},
+                                      {"wanted", sum->second.wanted},
+                                      {"allocated", sum->second.allocated},
+                                      {"used", sum->second.used}});
+        return {{"name", config.name},
+                {"wanted_bps", kBitsPerByte * links.wanted},
+                {"allocated_bps", kBitsPerByte * links.allocated},
+                {"used_bps", kBitsPerByte * links.used},
+                {"appliances", std::move(appliances)}};
+    }
+    /// Demand and rate of a flow; at its links in bytes, at an appliance in tokens per second.
+    Amounts amounts_of(std::uint32_t flow, const ClusterEnd& to) const {
+        const alloc::DemandMatrix& demand = solution_.problem.demand;
+        Amounts amounts;
+        for (const std::uint32_t at : demand.row(flow)) {
             const bool is_tokens = cluster_.resources()[demand.resource()[at]].kind == Kind::kTokens;
             if (is_tokens != to.is_appliance)
                 continue;
-            wanted = demand.tokens()[at] / seconds_;
-            allocated = solution_.allocated(at) / seconds_;
+            amounts.wanted = demand.tokens()[at] / seconds_;
+            amounts.allocated = solution_.allocated(at) / seconds_;
         }
+        return amounts;
+    }
+    json flow(std::uint32_t index) {
+        const wire::FlowKey key = solution_.flows[index];
+        const ClusterEnd& to = *cluster_.find_end(key.destination);
+        const Amounts amounts = amounts_of(index, to);
         const double unit = to.is_appliance ? 1 : kBitsPerByte;
         const Holder holder = world_.shortages.holder_of(solution_, index);
         return {{"source", cluster_.name_of(*cluster_.find_end(key.source))},
                 {"destination", cluster_.name_of(to)},
                 {"unit", to.is_appliance ? "tokens/s" : "bit/s"},
-                {"wanted", unit * wanted},
-                {"allocated", unit * allocated},
+                {"wanted", unit * amounts.wanted},
+                {"allocated", unit * amounts.allocated},
                 {"held_by", held_by(holder)},
                 {"since", since(holder)}};
     }
@@ -112,13 +175,13 @@ class Why {
         const auto since = world_.shortages.short_since(holder.index);
         return since ? json(*since) : json();
     }
-    json resource(ResourceIndex index) const {
+    json resource(ResourceIndex index, const std::vector<Shortages::User>& of) const {
         const ClusterResource& resource = cluster_.resources()[index];
         const bool is_tokens = resource.kind == Kind::kTokens;
         const double per_second = (is_tokens ? 1 : kBitsPerByte) / seconds_;
         const auto since = world_.shortages.short_since(index);
         json users = json::array();
-        for (const Shortages::User& user : world_.shortages.users_of(solution_, index, kUsersShown)) {
+        for (const Shortages::User& user : of) {
             const ClusterEnd& end = *cluster_.find_end(user.vnic);
             users.push_back({{"vnic", cluster_.name_of(end)},
                              {"tenant", world_.config.tenants[end.tenant].name},
@@ -169,6 +232,18 @@ json Controller::Commands::why(ObjectReader& args) {
             {"limit_bps", promised.limit_bps ? json(*promised.limit_bps) : json()},
             {"flows", std::move(flows)},
             {"resources", why.resources()}};
+}
+
+json Controller::Commands::allocation(ObjectReader& args) {
+    if (!are_valid(args))
+        return {};
+    const World& world = *controller_.world_;
+    const auto solution = world.solver->solution();
+    const bool is_solved = solution.has_value();
+    return {{"interval", controller_.interval_},
+            {"time", controller_.unix_time_},
+            {"tenants", is_solved ? Why(world, *solution).tenants() : json::array()},
+            {"resources", is_solved ? Why(world, *solution).all_resources() : json::array()}};
 }
 
 }  // namespace weir

@@ -16,6 +16,15 @@ double fill_of(const Solution& solution, std::uint32_t flow) {
     return fill;
 }
 
+/// Flows of one vNIC stand together. @param entry of the flow in the demand
+void add_use(std::vector<Shortages::User>& users, const Solution& solution, std::uint32_t flow,
+             std::uint32_t entry) {
+    const std::uint32_t vnic = solution.flows[flow].source;
+    if (users.empty() || users.back().vnic != vnic)
+        users.push_back({.vnic = vnic});
+    users.back().tokens += solution.allocated(entry);
+}
+
 }  // namespace
 
 void Shortages::update(const Solution& solution, std::int64_t unix_time) {
@@ -121,16 +130,29 @@ std::vector<Shortages::User> Shortages::users_of(const Solution& solution, Resou
         for (const std::uint32_t at : demand.row(flow)) {
             if (demand.resource()[at] != resource)
                 continue;
-            const std::uint32_t vnic = solution.flows[flow].source;
-            if (users.empty() || users.back().vnic != vnic)
-                users.push_back({.vnic = vnic});
-            users.back().tokens += solution.allocated(at);
+            add_use(users, solution, flow, at);
         }
+    keep_largest(users, resource, count);
+    return users;
+}
+
+std::vector<std::vector<Shortages::User>> Shortages::users(const Solution& solution,
+                                                           std::size_t count) const {
+    const alloc::DemandMatrix& demand = solution.problem.demand;
+    std::vector<std::vector<User>> users(solution.problem.capacity.size());
+    for (std::uint32_t flow = 0; flow < solution.flows.size(); ++flow)
+        for (const std::uint32_t at : demand.row(flow))
+            add_use(users[demand.resource()[at]], solution, flow, at);
+    for (ResourceIndex resource = 0; resource < users.size(); ++resource)
+        keep_largest(users[resource], resource, count);
+    return users;
+}
+
+void Shortages::keep_largest(std::vector<User>& users, ResourceIndex resource, std::size_t count) const {
     std::ranges::stable_sort(users, std::ranges::greater(), &User::tokens);
     users.resize(std::min(users.size(), count));
     for (User& user : users)
         user.since = heavy_since(user.vnic, resource);
-    return users;
 }
 
 void Shortages::take_over(const Shortages& before, const std::vector<ResourceIndex>& places) {

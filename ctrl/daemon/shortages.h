@@ -73,6 +73,8 @@ class Shortages {
     /// The vNICs that use most of it, the largest first, at most `count`.
     [[nodiscard]] std::vector<User> users_of(const Solution& solution, ResourceIndex resource,
                                              std::size_t count) const;
+    /// The same of every resource, by its index, in one pass over the flows.
+    [[nodiscard]] std::vector<std::vector<User>> users(const Solution& solution, std::size_t count) const;
     /// Takes over the times of another configuration. @param places by ResourceIndex before; kNowhere: gone
     void take_over(const Shortages& before, const std::vector<ResourceIndex>& places);
 
@@ -88,6 +90,7 @@ class Shortages {
     void sum_up(const Solution& solution);
     void time_users(const Solution& solution, std::int64_t unix_time);
     void time_uses(std::uint32_t vnic, const Solution& solution, std::int64_t unix_time);
+    void keep_largest(std::vector<User>& users, ResourceIndex resource, std::size_t count) const;
     [[nodiscard]] std::optional<std::int64_t> heavy_since(std::uint32_t vnic, ResourceIndex resource) const;
 
     // Of the last solution.

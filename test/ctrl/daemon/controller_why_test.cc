@@ -140,3 +140,30 @@ TEST_CASE("why of a vNIC that is not there is refused with the command that list
     CHECK(reply["ok"] == false);
     CHECK(reply["faults"][0]["message"] == "there is no such vNIC; `weirctl tenant list` shows all");
 }
+
+TEST_CASE("allocation has each tenant's demands and rates, and the users of each resource") {
+    ExplainedWorld world;
+    world.h1.want("a1", "a3", {kGigabit, 0, 0});
+    world.h2.want("a2", "a3", {kGigabit / 4, 0, 0});
+    world.h1.want("b1", "disk", {1'000, 900, 1'000});
+    world.pass(5);
+    const json data = world.ask({{"schema", 1}, {"command", "allocation"}})["data"];
+    CHECK(data["time"] == world.unix_time);
+    REQUIRE(data["tenants"].size() == 2);
+    const json& first = data["tenants"][0];
+    CHECK(first["name"] == "A");
+    for (const char* key : {"wanted_bps", "allocated_bps", "used_bps"})
+        CHECK(first[key].get<double>() == Approx(1.25e9).epsilon(0.01));
+    CHECK(first["appliances"].empty());
+    const json& second = data["tenants"][1];
+    CHECK(second["wanted_bps"] == 0);
+    REQUIRE(second["appliances"].size() == 1);
+    CHECK(second["appliances"][0]["name"] == "disk");
+    CHECK(second["appliances"][0]["wanted"].get<double>() == Approx(900).epsilon(0.01));
+    for (const json& resource : data["resources"])
+        if (resource["name"] == "downlink of host h3") {
+            REQUIRE(resource["users"].size() == 2);
+            CHECK(resource["users"][0]["vnic"] == "a1");
+            CHECK(resource["users"][0]["used"].get<double>() == Approx(1e9).epsilon(0.01));
+        }
+}
