@@ -26,7 +26,9 @@ from rules import Unjudged, run  # noqa: E402  (the path above comes first)
 FILE_LINES = 600
 FUNCTION_LINES = 70
 MARKDOWN_COLUMNS = 160      # outside of tables and code
-SOURCES = (".h", ".cc", ".py", ".sh")
+SOURCES = (".h", ".cc", ".py", ".sh", ".js", ".css", ".html")
+# How the first comment of a file of the console begins.
+COMMENTS = {".js": "// ", ".css": "/* ", ".html": "<!-- "}
 PRODUCTION = ("common/", "cost_functions/", "vswitch/", "ctrl/")
 
 # These list words of others: the glossary's own table, keys of earlier commits, a licence.
@@ -88,7 +90,8 @@ MAY_INCLUDE = {
                             "ctrl/placement", "ctrl/pools"},
     "ctrl/metrics": PURE | {"common/metrics", "common/wire", "ctrl/daemon/controller_reading.h"},
     "ctrl/api": PURE | {"common/config", "common/http", "ctrl/config", "ctrl/daemon/command_desk.h"},
-    "ctrl/daemon": PURE | {"common/http/http_service.h", "ctrl/api/api.h", "common/config", "common/http/metrics_endpoint.h", "common/metrics/snapshot_board.h", "common/wire", "ctrl/metrics", "ctrl/alloc", "ctrl/billing", "ctrl/config", "ctrl/estimate",
+    "ctrl/console": PURE | {"ctrl/api/api.h"},
+    "ctrl/daemon": PURE | {"common/http/http_service.h", "ctrl/api/api.h", "ctrl/console/console_files.h", "common/config", "common/http/metrics_endpoint.h", "common/metrics/snapshot_board.h", "common/wire", "ctrl/metrics", "ctrl/alloc", "ctrl/billing", "ctrl/config", "ctrl/estimate",
                            "ctrl/placement", "ctrl/pools", "ctrl/store"},
     "ctrl/cli": PURE | SWITCH | {"ctrl/alloc", "ctrl/api/token.h", "ctrl/config", "ctrl/placement", "ctrl/what_if"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
@@ -115,6 +118,9 @@ LIBRARIES = {
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")
 # A page of docs/ and the numbers of its sections: docs/design.md 3, 5.2 and 7; design 6.
 REFERENCE = re.compile(r"\bdocs/(\w+)\.md(_*)|\b(algorithms|design)(?:\.md)?(_+)".replace("_", r"(?:(?:,| to| and)? \d+(?:\.\d+)*)"))
+# By whether the file is a document: its inline scripts, styles, handlers and foreign origins; else calls that make HTML or code of text.
+HTML_OF_TEXT = {True: re.compile(r"<style|<script>|\s(?:style|on\w+)=|(?:src|href)=\"(?:\w+:|//)"),
+                False: re.compile(r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|srcdoc|DOMParser|eval|Function)\b|document\.write|\bhttps?://(?!www\.w3\.org/2000/svg)")}
 FORMATTER = "clang-format-16"
 # *what* that is no question on the same line, no name and no kind of problem (what-if); a mention of the word stands in asterisks.
 CLAUSE = re.compile(r"(?<![*_`])\b(?:what(?!-if|_)|whatever)\b(?![*`\"'])(?![^.]*\?)", re.IGNORECASE)
@@ -142,11 +148,11 @@ BANNED = banned_words()
 
 
 def listing():
-    """The tree's text files, tracked or new, relative to its root; a fuzzer's inputs are no texts of ours."""
+    """The tree's text files, tracked or new, relative to its root; a fuzzer's inputs and foreign libraries are no texts of ours."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TREE, capture_output=True, text=True,
                            check=True).stdout.split("\n")
     return sorted(name for name in names
-                  if name and "/corpus/" not in name and os.path.isfile(os.path.join(TREE, name)))
+                  if name and not re.search(r"/(corpus|vendor)/|\.png$", name) and os.path.isfile(os.path.join(TREE, name)))
 
 
 def read(name, root=ROOT):
@@ -213,7 +219,7 @@ def shell_functions(code):
 
 
 def functions(name, text):
-    if name.endswith((".h", ".cc")):
+    if name.endswith((".h", ".cc", ".js")):
         return cpp_functions(text)
     if name.endswith(".py"):
         return python_functions(text)
@@ -319,8 +325,18 @@ def rule_files_say_what_they_are(name, text):
     first = next((line for line in text.split("\n") if line and not line.startswith("#!")), "")
     if name.endswith((".h", ".cc")) and not first.startswith(f"// {base} - "):
         yield 1, f"the first line must be `// {base} - PHRASE`"
+    comment = COMMENTS.get(os.path.splitext(name)[1])
+    if comment and f"{comment}{base} - " not in text[:200]:
+        yield 1, f"the first comment must begin with `{comment}{base} - PHRASE`"
     if (name.endswith(".py") or is_shell(name, text)) and not re.match(rf'("""|# ){re.escape(base)} - ', first):
         yield 1, f"the first comment must begin with `{base} - PHRASE`"
+
+
+def rule_the_console_makes_no_html_of_text(name, text):
+    """Text of the API becomes text nodes, and the page works under a Content-Security-Policy without inline script and style."""
+    for number, line in enumerate(text.split("\n"), start=1) if name.startswith("ctrl/console/") else ():
+        for found in HTML_OF_TEXT[name.endswith(".html")].finditer(line):
+            yield number, f"'{found[0]}' must not be in the console"
 
 
 def rule_meson_lists_have_one_source_per_line(name, text):
@@ -373,7 +389,7 @@ def prose(name, text):
     elif name.endswith(".py"):
         yield from python_prose(text)
     elif is_source(name, text):
-        comment = re.compile(r"(?<!:)//.*" if name.endswith((".h", ".cc")) else r"(?:^|\s)#.*")
+        comment = re.compile(r"(?<!:)//.*" if name.endswith((".h", ".cc", ".js")) else r"(?:^|\s)#.*")
         for number, line in enumerate(text.split("\n"), start=1):
             yield from ((number, found[0]) for found in [comment.search(line)] if found)
 

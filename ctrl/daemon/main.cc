@@ -19,6 +19,7 @@
 #include "common/run_lock.h"
 #include "ctrl/api/api.h"
 #include "ctrl/config/cluster_change.h"
+#include "ctrl/console/console_files.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/daemon/key_file.h"
 #include "ctrl/daemon/loop.h"
@@ -54,7 +55,7 @@ class ApiEndpoint {
   public:
     /// @throws HostError
     explicit ApiEndpoint(const weir::ApiConfig& config)
-        : api_(desk_, weir::TokenFile(config.token_file), !config.key_file.empty()),
+        : api_(desk_, weir::TokenFile(config.token_file), !config.key_file.empty(), weir::console_files()),
           service_(weir::listen_on(config.listen, "api.listen"), tls_of(config), api_) {
         desk_.set_wake([this] { service_.wake(); });
     }

@@ -71,17 +71,19 @@ class Process:
 
     `cores`: where it may run; absent = anywhere. `nice`: its priority where rates are measured (`first`), because a
     poll-mode worker or a guest that waits for its core is a slow one; elsewhere it has the priority of any other program.
+    `descriptors`: further ones that it gets, by their numbers.
     """
 
     first = False
 
-    def __init__(self, arguments, log, cores=None, nice=-10):
+    def __init__(self, arguments, log, cores=None, nice=-10, descriptors=()):
         self.name = os.path.basename(arguments[0])
         self.log = log
         pinned = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
         with open(log, "ab") as output:
             self.child = subprocess.Popen([*DIE_WITH_US, *([*COME_FIRST, str(nice)] if self.first else []), *pinned, *arguments],
-                                          stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True)
+                                          stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+                                          pass_fds=descriptors)
         RUNNING.append(self)
 
     @property

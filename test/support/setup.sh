@@ -23,7 +23,7 @@ base="g++ ccache meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libz
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev libmicrohttpd-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
 tests="clang-$clang clang-format-$clang clang-tidy-$clang libclang-rt-$clang-dev iperf3 tshark nbdkit libnbd-bin qemu-utils memcached iptables zsh
-      openssl prometheus"
+      openssl prometheus chromium"
 memory="valgrind"
 bench="libbenchmark-dev python3-matplotlib memcached"
 peers="openvswitch-switch-dpdk"

@@ -9,9 +9,11 @@ import socket
 import struct
 import threading
 
-HELLO, WELCOME, TABLES, DEMAND, ALLOCATION = 1, 2, 3, 4, 5
+HELLO, WELCOME, TABLES, DEMAND, ALLOCATION, USAGE = 1, 2, 3, 4, 5, 7
 SNAPSHOT = 1
 HEADER = struct.Struct("<4sBBHQIIII")
+FLOW = struct.Struct("<III12f")
+PERIOD = struct.Struct("<IIQQQQ")
 GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 MORE, LONG, COMMAND = 1, 2, 4
 
@@ -27,12 +29,13 @@ def property_of(name, value):
 
 
 class Peer:
-    """One DEALER. A thread reads all messages: `received` has (type, interval) of each, in order."""
+    """One DEALER. A thread reads all messages: `received` has (type, interval) of each, in order, `ids` the endpoints of TABLES."""
 
     def __init__(self, path, host):
         self.host = host
         self.session, self.sequence, self.epoch, self.interval = 0, 0, 0, 0
         self.received = []
+        self.ids = {}
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.socket.sendall(GREETING)
@@ -74,13 +77,15 @@ class Peer:
                     continue
                 parts.append(body)
                 if not flags & MORE:
-                    self.take(parts[0])
+                    self.take(*parts)
                     parts = []
         except (EOFError, OSError):
             pass
 
-    def take(self, header):
+    def take(self, header, body=b""):
         _, _, kind, _, self.epoch, _, _, self.interval, _ = HEADER.unpack(header)
+        if kind == TABLES:
+            self.ids.update((end["name"], end["id"]) for end in json.loads(body).get("endpoints", ()))
         self.received.append((kind, self.interval))
 
     def intervals(self, kind=ALLOCATION):
@@ -94,17 +99,25 @@ class Peer:
                              self.interval, count)
         return frame(header, MORE) + frame(body, LONG)
 
-    def encoded_hello(self, vnics=()):
+    def encoded_hello(self, vnics=(), appliances=(), version=""):
         self.session, self.sequence = self.session + 1, 0
-        text = json.dumps({"schema": 1, "host": self.host, "vnics": [{"name": name} for name in vnics]}).encode()
+        text = json.dumps({"schema": 1, "host": self.host, "version": version, "vnics": [{"name": name} for name in vnics],
+                           "appliances": [{"name": name} for name in appliances]}).encode()
         return self.encoded(HELLO, 0, len(text), text)
 
-    def encoded_demand(self):
-        """Of no flow."""
-        return self.encoded(DEMAND, SNAPSHOT, 0, b"")
+    def encoded_demand(self, flows=()):
+        """`flows`: (source, destination, used, backlog) by names; amounts are (there, appliance, back) of one interval."""
+        body = b"".join(FLOW.pack(self.ids[source], self.ids[destination], 0, *used, *backlog, *6 * (0,))
+                        for source, destination, used, backlog in flows)
+        return self.encoded(DEMAND, SNAPSHOT, len(flows), body)
 
-    def hello(self, vnics=()):
-        self.write(self.encoded_hello(vnics))
+    def hello(self, vnics=(), appliances=(), version=""):
+        self.write(self.encoded_hello(vnics, appliances, version))
 
-    def demand(self):
-        self.write(self.encoded_demand())
+    def demand(self, flows=()):
+        self.write(self.encoded_demand(flows))
+
+    def usage(self, *periods):
+        """Billing periods: (vNIC, began, ended, promised, delivered), in Unix ns, bytes per second and bytes."""
+        body = b"".join(PERIOD.pack(self.ids[vnic], 0, *rest) for vnic, *rest in periods)
+        self.write(self.encoded(USAGE, 0, len(periods), body))

@@ -14,22 +14,14 @@ import time
 from case import Case
 from controller import Controller
 from controller_case import ControllerCase
-from daemon import WEIRCTL
 from processes import run
 from scraper import free_address
+from tokens import make_token
 from wait import BOUND_SECONDS, until
 
 ROOT = "/api/v1"
 VIEWERS = 100
 CONNECTIONS = 10000
-
-
-def make_token(folder, name, role):
-    """The token's secret; its line is added to the folder's file of tokens."""
-    made = json.loads(run([WEIRCTL, "--json", "token", "create", name, "--role", role]).stdout)["data"]
-    with open(os.path.join(folder, "tokens"), "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
-        stream.write(made["line"] + "\n")
-    return made["token"]
 
 
 class Client:
