@@ -25,6 +25,7 @@ constexpr int kBacklog = 1'024;
 /// The library accepts some at once, before ended ones are closed.
 constexpr unsigned kRoomForEnded = 64;
 constexpr int kTurnMs = 100;
+constexpr int kNiceSteps = 10;
 
 }  // namespace
 
@@ -70,7 +71,7 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::run() {
-    begin_http_thread();
+    begin_http_thread(kNiceSteps);
     while (!stop_.load(std::memory_order_relaxed)) {
         (void)MHD_run_wait(daemon_, kTurnMs);
         end_old_ones();

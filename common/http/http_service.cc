@@ -21,6 +21,7 @@ namespace {
 /// The library accepts some connections at once, before ended ones are closed.
 constexpr unsigned kRoomForEnded = 64;
 constexpr int kTurnMs = 100;
+constexpr int kNiceSteps = 5;
 constexpr std::size_t kStreamBlock = 16 * 1024;
 constexpr const char* kTlsVersions = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
@@ -137,7 +138,7 @@ void HttpService::wake() {
 }
 
 void HttpService::run() {
-    begin_http_thread();
+    begin_http_thread(kNiceSteps);
     while (!stop_.load(std::memory_order_relaxed)) {
         wait();
         (void)MHD_run(daemon_);

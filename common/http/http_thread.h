@@ -8,13 +8,14 @@
 
 namespace weir {
 
-inline void begin_http_thread() {
-    // The agent or the controller's loop may share its core.
-    constexpr int kNice = 10;
+/// @param steps of niceness below the program's other threads: the agent or the controller's loop may share
+/// its core
+inline void begin_http_thread(int steps) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are the main thread's
-    (void)setpriority(PRIO_PROCESS, 0, kNice);  // in Linux of this thread alone
+    const int others = getpriority(PRIO_PROCESS, 0);
+    (void)setpriority(PRIO_PROCESS, 0, others + steps);  // in Linux of this thread alone
 }
 
 }  // namespace weir

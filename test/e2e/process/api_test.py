@@ -283,7 +283,7 @@ class BadInputTest(ApiCase):
         return False
 
     def test_a_large_text_is_taken_and_its_faults_are_the_controllers(self):
-        status, reply = self.operator.post("/specification", text="x" * (8 << 20), base=1)
+        status, reply = self.operator.post("/specification", text="x" * (2 << 20), base=1)
         self.assertEqual((status, reply["ok"]), (400, False))
 
     def test_10000_connections_that_end_no_request_keep_no_client_waiting(self):
@@ -299,9 +299,8 @@ class BadInputTest(ApiCase):
                 if number % 1000 == 0:
                     self.assertEqual(self.viewer.get("/status", kept)[0], 200)
                     self.assertEqual(self.viewer.get("/status")[0], 200)
-            api = self.controller.ctl("status")["api"]
-            self.assertLessEqual(api["connections"], 512)
-            self.assertGreaterEqual(api["connections_ended"], count - 512)
+            until(lambda: self.controller.ctl("status")["api"]["connections_ended"] >= count - 512, "the last ones are accepted")
+            self.assertLessEqual(self.controller.ctl("status")["api"]["connections"], 512)
         self.assertEqual(count, CONNECTIONS)
 
 
