@@ -9,8 +9,8 @@ import os
 import threading
 
 import zmtp
-from browser import Browser
 from case import Case
+from console import Console
 from controller import INTERVAL_MS, Controller
 from scraper import free_address
 from stepped import SteppedController
@@ -60,20 +60,15 @@ class ConsoleCase(Case):
         self.start_browser()
 
     def start_browser(self):
-        self.browser = Browser(self.folder)
+        self.browser = Console(self.folder)
         self.addCleanup(self.browser.stop)
         self.browser.start().resize(1280, 900)
 
     def enter(self, role="view"):
-        self.browser.go(self.url)
-        until(lambda: self.browser.focused() == "INPUT token", "the token asked for")
-        self.browser.type(self.secrets[role])
-        self.browser.press("Enter")
-        self.browser.wait_text("Live", "#state")
+        self.browser.enter(self.url, self.secrets[role])
 
     def open(self, view, text="", selector="main"):
-        self.browser.value(f"location.hash = '#/{view}'")
-        self.browser.wait_text(text, selector)
+        self.browser.open(view, text, selector)
 
     def rows(self, selector="main tbody"):
         """The texts of a table's cells, row by row."""

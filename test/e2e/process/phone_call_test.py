@@ -7,9 +7,12 @@ first answer that names it.
 
 import time
 
+from console import Console
 from controller import Controller
 from processes import run
+from scraper import free_address
 from switch import WEIRCTL
+from tokens import make_token
 from two_hosts import TwoHosts
 from wait import until
 
@@ -26,8 +29,9 @@ class PhoneCallTest(TwoHosts):
     def setUp(self):
         super().setUp()
         self.site.join_rack(*self.HOSTS)
+        self.address, self.token = free_address(), make_token(self.folder, "caller", "view")
         self.controller = Controller(self.folder, {
-            "headroom": "0%",
+            "api": {"listen": self.address, "token_file": self.path("tokens")}, "headroom": "0%",
             "topology": {"hosts": [{"name": name, "uplink": f"{LINK // 1_000_000}Mbit"} for name in self.HOSTS]},
             "tenants": [{"name": name, "vnics": [{"name": f"vm{number}"} for number in ends]}
                         for name, *ends in (("A", SLOW, SLOW_PEER), ("B", NOISY, NOISY_PEER))]}).start()
@@ -37,6 +41,10 @@ class PhoneCallTest(TwoHosts):
         self.a = self.host("a", 0, {"rate": "1Gbit"}, None, {SLOW: {}}, link)
         for name in self.HOSTS:
             self.controller.wait_host(name, "connected")
+        self.console = Console(self.folder)     # before the traffic, which takes the cores
+        self.addCleanup(self.console.stop)
+        self.console.start().resize(1280, 900)
+        self.console.enter(f"http://{self.address}/", self.token)
 
     def why(self):
         return self.controller.ctl("why", "vm1", "--cluster")
@@ -62,6 +70,7 @@ class PhoneCallTest(TwoHosts):
         self.assertTrue(before <= users["vm2"]["since"] <= after, (before, users["vm2"]["since"], after))
         self.assertLessEqual(users["vm1"]["since"], before)
         self.assert_words(resource["since"])
+        self.assert_console(resource["since"])
 
     def assert_words(self, since):
         """The text for the operator has resource, neighbor with its tenant, second, and the command that mends it."""
@@ -71,3 +80,10 @@ class PhoneCallTest(TwoHosts):
             self.assertIn(part, text)
         neighbor, = [line for line in text.splitlines() if line.startswith("vm2")]
         self.assertRegex(neighbor, r"^vm2\s+B\s")
+
+    def assert_console(self, since):
+        """The console shows the same."""
+        self.console.open("vnics/vm1", "downlink of host c")
+        self.console.wait_text("vm2")
+        self.console.wait_text(time.strftime("%H:%M:%S", time.gmtime(since)))
+        self.assertEqual(self.console.errors, [])
