@@ -25,6 +25,8 @@ BAD = {
     "vswitch/there/circle.h": '#include "vswitch/here/circle.h"\n',
     "common/long.py": '"""long.py - too long."""\n\n\ndef much():\n' + "    pass\n" * 700,
     "common/meson.build": "# TO" "DO\nfiles('a.cc', 'b.cc')\n",
+    "ctrl/console/stray.js": "// stray.js - text as HTML.\nplace.innerHTML = text;\n",
+    "ctrl/console/stray.html": '<!-- stray.html - a script in the document. -->\n<script>run()</script>\n',
     "page.md": "It can hea" "r us: docs/design.md " "section 99" + ", docs/design.md 9" "9" + " and so on" * 20 + "\n",
 }
 
