@@ -39,6 +39,13 @@ const char* name_of(Malformed reason) {
     return kNames[static_cast<std::size_t>(reason)];
 }
 
+const char* name_of(Type type) {
+    constexpr std::array<const char*, 9> kNames{"HELLO",     "WELCOME", "TABLES", "DEMAND", "ALLOCATION",
+                                                "HEARTBEAT", "USAGE",   "BILLED", "ASK"};
+    static_assert(kNames.size() == static_cast<std::size_t>(Type::kAsk));
+    return kNames.at(static_cast<std::size_t>(type) - 1);
+}
+
 HeaderBytes encode_header(const Header& header) {
     HeaderBytes bytes;
     std::copy(kMagic.begin(), kMagic.end(), bytes.begin());

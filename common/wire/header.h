@@ -55,6 +55,7 @@ struct Header {
 enum class Malformed : std::uint8_t { kNo, kShort, kMagic, kVersion, kType, kFlags, kSize, kCount };
 inline constexpr std::size_t kMalformedReasons = 8;
 [[nodiscard]] const char* name_of(Malformed reason);
+[[nodiscard]] const char* name_of(Type type);
 
 /// The start of a header of another version. In every version magic, version and session stand where they
 /// stand in version 1, so that a receiver can answer in words.

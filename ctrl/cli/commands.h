@@ -64,6 +64,7 @@
     COMMAND(solve,  "solve",       add_solve,       "one of the controller's problems, computed offline") \
     COMMAND(doctor, "doctor",      add_doctor,      "faults of this host, and the command to mend each") \
     COMMAND(completion, "completion", add_completion, "the script that completes words in bash or zsh") \
+    COMMAND(log,    "log level",   add_log_level,   "show or set the level of a switch's or controller's log") \
     COMMAND(clock,  "clock step",  add_clock_step,  "move the time of a switch or controller under test")
 // clang-format on
 

@@ -113,6 +113,8 @@ void Controller::on_message(const Peer& peer, std::span<const std::uint8_t> head
         ++counters_.wrong_type;
         return;
     }
+    spdlog::debug("{} of {}, session {}, {} bytes", wire::name_of(header.type),
+                  peer.host.empty() ? "a host without a key" : peer.host, header.session, body.size());
     if (header.type == Type::kHello)
         return on_hello(peer, header, body, now);
     Session* session = sessions_.of_peer(peer, header.session);

@@ -1,6 +1,8 @@
 // controller_commands.cc - the commands that weirctl may send to the controller, and their data as JSON.
 #include "ctrl/daemon/controller_commands.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,6 +15,7 @@
 #include "common/config/json_text.h"
 #include "common/control_socket.h"
 #include "common/error.h"
+#include "common/log/log_level.h"
 #include "common/stepped_clock.h"
 #include "common/units.h"
 #include "ctrl/config/cluster_config.h"
@@ -179,6 +182,7 @@ json Controller::Commands::run(const json& request) {
                               Entry{"bill", &Commands::bill, true},
                               Entry{"clock.step", &Commands::clock_step},
                               Entry{"history", &Commands::history, true},
+                              Entry{"log.level", &Commands::log_level},
                               Entry{"observed", &Commands::observed, true},
                               Entry{"pool.reset", &Commands::pool_reset},
                               Entry{"pool.set", &Commands::pool_set},
@@ -196,6 +200,7 @@ json Controller::Commands::run(const json& request) {
     const json none = json::object();
     ObjectReader args(given == nullptr ? none : *given, "args", faults_);
     std::string names;
+    spdlog::debug("command {} of {}", name, origin_.peer.empty() ? "an unknown process" : origin_.peer);
     for (const Entry& command : kAll) {
         if (name == command.name)
             return command.only_reads || origin_.may_change ? (this->*command.run)(args)
@@ -336,6 +341,10 @@ json Controller::Commands::clock_step(ObjectReader& args) {
         return {};
     }
     return {{"now_ns", step_(span)}};
+}
+
+json Controller::Commands::log_level(ObjectReader& args) {
+    return weir::log_level(args, faults_);
 }
 
 json Controller::Commands::running(ObjectReader& args) {

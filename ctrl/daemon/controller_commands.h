@@ -50,6 +50,7 @@ class Controller::Commands {
     nlohmann::json bill(ObjectReader& args);
     nlohmann::json clock_step(ObjectReader& args);
     nlohmann::json history(ObjectReader& args);
+    nlohmann::json log_level(ObjectReader& args);
     nlohmann::json observed(ObjectReader& args);
     nlohmann::json pool_reset(ObjectReader& args);
     nlohmann::json pool_set(ObjectReader& args);

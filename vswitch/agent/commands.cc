@@ -1,6 +1,8 @@
 // commands.cc - the tables of commands and their handlers.
 #include "vswitch/agent/commands.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -11,6 +13,7 @@
 #include "common/config/config_text.h"
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
+#include "common/log/log_level.h"
 #include "vswitch/agent/report_json.h"
 #include "vswitch/config/promised_vnic.h"
 
@@ -137,6 +140,15 @@ json clock_step(const Request& request) {
     return {{"now_ns", request.step(step)}};
 }
 
+json log_of(const Request& request) {
+    Faults faults;
+    ObjectReader args(request.args, "args", faults);
+    json data = log_level(args, faults);
+    if (!faults.empty())
+        throw Refused{std::move(faults)};
+    return data;
+}
+
 using Handler = json (*)(const Request&);
 
 const std::map<std::string, Handler, std::less<>>& handlers() {
@@ -151,6 +163,7 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
         {"vnic.set", set},
         {"vnic.remove", remove},
         {"clock.step", clock_step},
+        {"log.level", log_of},
     };
     return table;
 }
@@ -167,6 +180,7 @@ json run(SwitchControl& control, const StepClock& step, const json& request) {
         refuse("command", command.dump(), list_words(handlers(), [](const auto& each) { return each.first; }),
                "no such command");
     }
+    spdlog::debug("command {} {}", handler->first, request.value("args", json::object()).dump());
     const json args = request.value("args", json::object());
     if (!args.is_object())
         refuse("args", args.type_name(), "an object", "arguments have names");

@@ -1,6 +1,8 @@
 // controller_session.cc - states, timers, messages in and out, and the rates in force.
 #include "vswitch/agent/controller_session.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -179,6 +181,7 @@ void ControllerSession::on_message(std::span<const std::uint8_t> head, std::span
         ++counters_.malformed;
         return on_other_version(head);
     }
+    spdlog::debug("controller: {}, {} bytes", wire::name_of(header.type), body.size());
     if (header.type == Type::kWelcome)
         return on_welcome(header, text_of(body), now);
     if (header.type == Type::kHeartbeat && header.has(wire::flags::kAskHello) &&
