@@ -63,13 +63,13 @@ Api::Page Api::refuse(unsigned status, std::atomic<std::uint64_t>& counter, Faul
 }
 
 Api::Page Api::judge(const HttpRequest& request) {
+    if (!request.path.starts_with(kApiRoot))
+        return site_page(request);
     if (!is_of_this_site(request))
         return refuse(
             403, counters_.cross_site,
             {"Origin", std::string(request.header("Origin")), scheme_ + std::string(request.header("Host")),
              "a page of another site sent the request: only this server's own pages may"});
-    if (!request.path.starts_with(kApiRoot))
-        return site_page(request);
     const Token* token = token_of(request);
     if (token == nullptr)
         return refuse_unknown(request);
