@@ -59,9 +59,8 @@ struct VnicProfile {
     std::uint32_t cycle_shares = 100;
     BucketProfile limit_bytes = unlimited_profile();
     BucketProfile limit_packets = unlimited_profile();
-    BucketProfile encryption = unlimited_profile();           ///< tokens of the tunnels' cost
-    BucketProfile promised_packets = unlimited_profile();     ///< unlimited: none are promised
-    BucketProfile promised_encryption = unlimited_profile();  ///< likewise
+    BucketProfile encryption = unlimited_profile();        ///< tokens of the tunnels' cost
+    BucketProfile promised_packets = unlimited_profile();  ///< unlimited: none are promised
     // As a receiver.
     std::uint64_t receive_limit = UINT64_MAX;            ///< bytes per second from the wire
     BucketProfile receive_bucket = unlimited_profile();  ///< of all that it receives
@@ -77,6 +76,7 @@ struct VnicProfile {
     std::array<Requests, limits::kAppliancesPerVnic> requests{};
     std::uint8_t request_flows = 0;  ///< entries of `requests` in use
     AddressRules addresses;
+    BucketProfile promised_encryption = unlimited_profile();  ///< as promised_packets
 };
 
 /// Flooded frames of weight 1 (offload.h) that may come at once.
@@ -162,18 +162,18 @@ struct VnicPath {
     VnicProfile profile;
     Limiter limiter;
     VnicStats stats;
-    Staging staging;                       ///< towards this VM
-    Backpressure backpressure;             ///< of the receivers of its frames
-    TokenBucket encryption;                ///< in debt the ring is left alone
-    PacketPromise promise;                 ///< packets taken from its ring independent of other vNICs
-    EncryptionPromise encryption_promise;  ///< encryption, likewise
-    TokenBucket flood;                     ///< weights/s of broadcast, multicast, unknown
+    Staging staging;            ///< towards this VM
+    Backpressure backpressure;  ///< of the receivers of its frames
+    TokenBucket encryption;     ///< in debt the ring is left alone
+    PacketPromise promise;      ///< packets taken from its ring independent of other vNICs
+    TokenBucket flood;          ///< weights/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     std::uint64_t drain_rate =
         UINT64_MAX;         ///< bytes per second that the VM takes of the wire, if it is behind
     Histogram queue_delay;  ///< of the packets that waited; the other admitted packets waited 0 ns
     AddressGuard guard;
+    EncryptionPromise encryption_promise;  ///< as `promise`; last, as few vNICs have one
 
     /// The frames of a burst had this length in the mean, in accounted bytes, 1 at least. A burst of long
     /// ones shrinks the next at once, and without long ones it grows by a frame per 2 ms, so that a VM
