@@ -49,9 +49,10 @@ SIM = PURE | SWITCH | QOS       # the switch's pure code, in virtual time
 DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports",
                                  "vswitch/ports/virtio/checksum.h"}
 # The rooms of vswitch/datapath, each with those of the line that it sees; its meson.build has the same.
-LINE = {"frame": (), "vnic": ("frame",), "tunnels": ("frame", "vnic"), "requests": ("frame", "vnic"),
-        "output": ("frame", "vnic", "tunnels", "requests"), "feedback": ("frame", "vnic", "tunnels", "requests", "output"),
-        "loop": ("frame", "vnic", "tunnels", "requests", "output", "feedback")}
+LINE = {"capture": (), "frame": (), "vnic": ("frame",), "tunnels": ("capture", "frame", "vnic"), "requests": ("capture", "frame", "vnic"),
+        "output": ("capture", "frame", "vnic", "tunnels", "requests"),
+        "feedback": ("capture", "frame", "vnic", "tunnels", "requests", "output"),
+        "loop": ("capture", "frame", "vnic", "tunnels", "requests", "output", "feedback")}
 MAY_INCLUDE = {
     "common": set(),
     "common/config": {"common"},
@@ -111,6 +112,7 @@ LIBRARIES = {
                                     "vswitch/base/dpdk_versions.h", "vswitch/topology/", "test/", "bench/")),
     "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server", "ctrl/daemon/key_file",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
+    "libpcap": (re.compile(r"<pcap"), ("vswitch/datapath/capture/", "ctrl/cli/capture_filter.", "test/")),
     "libmicrohttpd": (re.compile(r"<microhttpd"), ("common/http/",)),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
                                                               "vswitch/ports/foreign_files.", "vswitch/ports/kernel_interface.",

@@ -254,6 +254,7 @@ void classify(benchmark::State& state) {
         SwitchRig rig(64, 2);
         MacTable macs(1, 300 * kNanosPerSec, nullptr);  // the rig has that of worker 0
         macs.set_static(mac_key(mac(1), 0), 1);
+        CaptureTap tap;
         Frames frames = make_burst(64);
         Nanos now = 1'000'000;
         measure(
@@ -261,7 +262,7 @@ void classify(benchmark::State& state) {
             [&] {
                 Batch batch;
                 const std::uint64_t began = cycles();
-                classify_from_vm(rig.vnic(0), macs, kToAll, frames.data(), kBurst, false, ++now, batch);
+                classify_from_vm(rig.vnic(0), macs, kToAll, tap, frames.data(), kBurst, false, ++now, batch);
                 const std::uint64_t spent = cycles() - began;
                 if (batch.count != kBurst || batch.to[0] != 1)
                     throw std::runtime_error("not all frames were found");
@@ -276,8 +277,9 @@ void deliver(benchmark::State& state) {
     guarded(state, [&] {
         SwitchRig rig(64, 2);
         CycleBill bill;
+        CaptureTap tap;
         Delivery delivery(
-            {.worker = 0, .pool = buffer_pool(), .inboxes = {}, .bill = bill, .source_key = {}});
+            {.worker = 0, .pool = buffer_pool(), .inboxes = {}, .bill = bill, .tap = tap, .source_key = {}});
         Frames frames = make_burst(64);
         std::array<std::uint32_t, kBurst> bytes;
         bytes.fill(64 + limits::kWireOverheadBytes);

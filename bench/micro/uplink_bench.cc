@@ -84,7 +84,8 @@ class Rig {
                            .vnics = limits::kVnicsMax,
                            .destinations = limits::kDestinationLimitsMax,
                            .destination_wheel_id = limits::kVnicsMax,
-                           .limits = {.line_rate = kRate}}};
+                           .limits = {.line_rate = kRate}},
+                .tap = tap_};
     }
 
     NicDevice device_{{.device = "net_null0", .owner = "bench"}, buffer_pool()};
@@ -92,6 +93,7 @@ class Rig {
     TimingWheel wheel_{limits::kVnicsMax + limits::kDestinationLimitsMax, 0};
     VnicPath path_;
     std::array<VnicPath*, limits::kVnicsMax> directory_{&path_};
+    CaptureTap tap_;
     Uplink uplink_;
     std::array<rte_mbuf*, kBurst> frames_{};
     std::array<std::uint32_t, kBurst> bytes_ =

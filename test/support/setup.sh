@@ -19,7 +19,7 @@ user=$PPID
 pages_wanted=1024
 pages_least=256
 
-base="g++ ccache meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev nlohmann-json3-dev
+base="g++ ccache meson ninja-build pkg-config git libdpdk-dev dpdk dpdk-dev libzmq3-dev cppzmq-dev libsodium-dev libpcap-dev nlohmann-json3-dev
       libspdlog-dev libssl-dev libsqlite3-dev libcli11-dev libmicrohttpd-dev catch2 python3 iproute2 kmod"
 guests="qemu-system-x86 linux-image-cloud-amd64 busybox-static iperf3 cpio"
 tests="clang-$clang clang-format-$clang clang-tidy-$clang libclang-rt-$clang-dev iperf3 tshark nbdkit libnbd-bin qemu-utils memcached iptables zsh

@@ -14,6 +14,7 @@
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
 #include "common/log/log_level.h"
+#include "vswitch/agent/capture_commands.h"
 #include "vswitch/agent/report_json.h"
 #include "vswitch/config/promised_vnic.h"
 
@@ -149,6 +150,16 @@ json log_of(const Request& request) {
     return data;
 }
 
+/// @param Command of capture_commands.h
+template <json (*Command)(SwitchControl&, const json&, Faults&)>
+json of_capture(const Request& request) {
+    Faults faults;
+    json data = Command(request.control, request.args, faults);
+    if (!faults.empty())
+        throw Refused{std::move(faults)};
+    return data;
+}
+
 using Handler = json (*)(const Request&);
 
 const std::map<std::string, Handler, std::less<>>& handlers() {
@@ -164,6 +175,9 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
         {"vnic.remove", remove},
         {"clock.step", clock_step},
         {"log.level", log_of},
+        {"capture.start", of_capture<capture_start>},
+        {"capture.read", of_capture<capture_read>},
+        {"capture.stop", of_capture<capture_stop>},
     };
     return table;
 }

@@ -27,6 +27,7 @@
 #include "common/error.h"
 #include "common/types.h"
 #include "common/wire/records.h"
+#include "vswitch/base/capture.h"
 #include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
 
@@ -263,6 +264,19 @@ struct SwitchReport {
     }
 };
 
+/// Frames that a capture has copied since the last call.
+struct CapturedFrames {
+    struct Frame {
+        std::uint64_t unix_ns = 0;
+        std::string vnic{};  ///< empty: none, or not known
+        CaptureRecord record;
+        std::vector<std::byte> bytes{};  ///< the first ones of the frame
+    };
+    std::vector<Frame> frames{};
+    std::uint64_t missed = 0;  ///< frames that fitted and were not copied, since the begin
+    std::string ended{};       ///< why it copies no more; empty: it does
+};
+
 class SwitchControl {
   public:
     virtual ~SwitchControl() = default;
@@ -309,6 +323,14 @@ class SwitchControl {
     [[nodiscard]] virtual std::vector<UsageReport> take_usage() = 0;
     /// Length of these periods, in ns, at least 1 s; 1 s until the first call.
     virtual void set_billing_period(Nanos /*period*/) {}
+    /// Begins to copy frames. The capture ends with stop_capture(), with its vNIC, and when no frames
+    /// were taken for 10 s. @return its number
+    /// @throws HostError when there is no such vNIC or uplink, too many captures run, or as report()
+    virtual std::uint64_t start_capture(const CaptureOrder& order) = 0;
+    /// The oldest frames, at most 192 KiB. @throws HostError when there is no capture of this number
+    [[nodiscard]] virtual CapturedFrames take_captured(std::uint64_t capture) = 0;
+    /// @throws HostError likewise
+    virtual void stop_capture(std::uint64_t capture) = 0;
     /// Sets the part of report() about the controller.
     virtual void note_controller(const ControllerReport& controller) = 0;
     /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods. May wait for

@@ -245,6 +245,7 @@ void Topology::tick() {
                    [this](WorkerId worker, const WorkerCommand& command) { return post(worker, command); });
     end_guarantee_periods(now);
     vhost_->look_at_sockets();
+    tick_captures(now);
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;

@@ -6,7 +6,8 @@
 // topology_vnics.cc adds, changes and removes vNICs; topology_allocations.cc is for the controller: flow
 // samples out, rates, windows and refusals in; topology_promises.cc puts its promises to vNICs in the place
 // of the file's values; topology_learned.cc keeps guests' assigned addresses over a restart and over a vNIC's
-// removal; topology_report.cc takes snapshots for reports, guarantee periods and usage.
+// removal; topology_report.cc takes snapshots for reports, guarantee periods and usage; topology_captures.cc
+// copies frames for captures.
 #pragma once
 
 #include <array>
@@ -60,6 +61,9 @@ class Topology final : public SwitchControl {
     [[nodiscard]] VnicPromises promises() const override;
     [[nodiscard]] std::vector<UsageReport> take_usage() override;
     void set_billing_period(Nanos period) override;
+    [[nodiscard]] std::uint64_t start_capture(const CaptureOrder& order) override;
+    [[nodiscard]] CapturedFrames take_captured(std::uint64_t number) override;
+    void stop_capture(std::uint64_t number) override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
     void turns(std::uint64_t count, Nanos span) override;
@@ -106,6 +110,18 @@ class Topology final : public SwitchControl {
     struct Removed {
         VnicConfig config;
         Nanos at = 0;
+    };
+
+    /// Copies of frames for an operator.
+    struct RunningCapture {
+        VnicId vnic = kNoVnic;                          // kNoVnic: of the uplink
+        std::string name;                               // for the log
+        std::vector<std::unique_ptr<Capture>> workers;  // by worker
+        std::vector<std::uint64_t> stopped;             // by worker: the command that ends it
+        std::string ended;                              // why; empty: it runs
+        std::uint64_t unix_ns = 0;                      // when it began
+        std::uint64_t cycles = 0;                       // likewise, of the TSC
+        Nanos read = 0;                                 // when frames were taken last
     };
 
     // topology.cc
@@ -157,6 +173,13 @@ class Topology final : public SwitchControl {
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
     void log_refusal(const Vnic& vnic) const;
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
+
+    // topology_captures.cc
+    [[nodiscard]] RunningCapture& capture_of(std::uint64_t number);
+    void end_capture(RunningCapture& capture, const std::string& why);
+    void forget_capture(std::uint64_t number);
+    void end_captures_of(VnicId vnic);
+    void tick_captures(Nanos now);
 
     // topology_learned.cc
     void read_learned();
@@ -219,6 +242,9 @@ class Topology final : public SwitchControl {
     HostWindows controller_windows_;
     Refusals refusals_;
     VnicPromises promises_;
+    std::map<std::uint64_t, RunningCapture> captures_;  // by number
+    std::vector<RunningCapture> ended_captures_;        // workers may still know their rings
+    std::uint64_t last_capture_ = 0;
 };
 
 }  // namespace weir

@@ -188,6 +188,7 @@ void Topology::remove(VnicId id) {
     if (steering_)
         steering_->remove(id);
     run_on_all(command::RemoveVnic{id});
+    end_captures_of(id);
     vnics_[id].reset();
     constexpr VnicGeneration kMask = (1U << kVnicGenerationBits) - 1;
     generations_[id] = (generations_[id] + 1) & kMask;

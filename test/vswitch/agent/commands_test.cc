@@ -314,7 +314,8 @@ TEST_CASE("what is no request is refused, with the place and what is allowed") {
     const json unknown = console.refused("vnic.explode", json::object());
     CHECK(unknown.at("path") == "command");
     CHECK(unknown.at("allowed") ==
-          "clock.step, drops, flow.list, log.level, status, vnic.add, vnic.list, vnic.remove, vnic.set, "
+          "capture.read, capture.start, capture.stop, clock.step, drops, flow.list, log.level, status, "
+          "vnic.add, vnic.list, vnic.remove, vnic.set, "
           "vnic.show, "
           "why");
     CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/error.h"
@@ -80,6 +81,17 @@ class FakeControl final : public SwitchControl {
     void set_promises(const VnicPromises& given) override { promised = given; }
     VnicPromises promises() const override { return promised; }
     std::vector<UsageReport> take_usage() override { return {}; }
+    std::uint64_t start_capture(const CaptureOrder& order) override {
+        complain();
+        captures.push_back(order);
+        return captures.size();
+    }
+    CapturedFrames take_captured(std::uint64_t capture) override {
+        if (capture > captures.size())
+            throw HostError("there is no capture " + std::to_string(capture));
+        return std::exchange(captured, {});
+    }
+    void stop_capture(std::uint64_t capture) override { stopped_captures.push_back(capture); }
     void note_controller(const ControllerReport& report) override { controller = report; }
     void tick() override { ++ticks; }
     void turns(std::uint64_t count, Nanos span) override {
@@ -101,6 +113,9 @@ class FakeControl final : public SwitchControl {
     std::optional<ControllerReport> controller;
     std::atomic<unsigned> reports{0};  ///< asked for so far
     std::atomic<unsigned> ticks{0};
+    std::vector<CaptureOrder> captures;  ///< by number, from 1
+    CapturedFrames captured;             ///< the next that are taken
+    std::vector<std::uint64_t> stopped_captures;
     std::uint64_t turns_made = 0;
     SteppedClock clock;  ///< that turns() moves
 

@@ -35,11 +35,6 @@ inline void append(Batch& batch, rte_mbuf* frame, Destination to, std::uint32_t 
     batch.same_destination &= to == batch.to[0];
 }
 
-void refuse(DirectionStats& stats, rte_mbuf* frame, DropReason reason, std::uint32_t bytes) {
-    stats.drop(reason, 1, bytes);
-    rte_pktmbuf_free(frame);
-}
-
 /// Accounted bytes of a super-frame: those of all its segments on the wire.
 std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames, std::uint32_t overhead) {
     return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
@@ -150,7 +145,7 @@ Destination marked(const WireContext& context, const rte_mbuf* frame, std::uint1
 
 }  // namespace
 
-void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
+void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, CaptureTap& tap, rte_mbuf** frames,
                       std::uint16_t count, bool feedback, Nanos now, Batch& batch) {
     const VnicFixed& fixed = from.fixed;
     const bool guarded = from.profile.guarded;
@@ -165,7 +160,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
         std::uint16_t wire_frames = 1;
         if (frame->data_len < kEthernetHeaderBytes) [[unlikely]] {
             offered_bytes += bytes;
-            refuse(stats, frame, DropReason::kRunt, bytes);
+            tap.drop(stats, CapturePoint::from_vm(fixed.id), frame, bytes, DropReason::kRunt);
             continue;
         }
         FrameHead head = read_head(frame);
@@ -202,7 +197,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_m
         if (last == fixed.id)
             verdict = verdict == DropReason::kCount ? DropReason::kHairpin : verdict;
         if (verdict != DropReason::kCount) [[unlikely]] {
-            refuse(stats, frame, verdict, bytes);
+            tap.drop(stats, CapturePoint::from_vm(fixed.id), frame, bytes, verdict);
             continue;
         }
         if (!fixed.anti_spoofing) [[unlikely]]
@@ -220,7 +215,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
         std::uint32_t bytes = frame->pkt_len + context.overhead_bytes;
         context.stats.offered.add(1, bytes);
         if (frame->data_len < kEthernetHeaderBytes) [[unlikely]] {
-            refuse(context.stats, frame, DropReason::kRunt, bytes);
+            context.tap.drop(context.stats, CapturePoint::from_wire(), frame, bytes, DropReason::kRunt);
             continue;
         }
         FrameHead head = read_head(frame);
@@ -230,7 +225,8 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
             context.stats.offered.remove(0, kVlanTagBytes);
         }
         if (is_reserved_multicast(head.destination)) [[unlikely]] {
-            refuse(context.stats, frame, DropReason::kReservedMulticast, bytes);
+            context.tap.drop(context.stats, CapturePoint::from_wire(), frame, bytes,
+                             DropReason::kReservedMulticast);
             continue;
         }
         if (context.feedback != nullptr && claims_feedback(frame)) [[unlikely]] {
@@ -246,7 +242,7 @@ void classify_from_wire(const WireContext& context, rte_mbuf** frames, std::uint
             to = (head.destination & kMacGroupBit) != 0 ? kToAll
                                                         : find_inside(context, head.destination, vlan);
         if (to == kToUplink) [[unlikely]] {
-            refuse(context.stats, frame, DropReason::kHairpin, bytes);
+            context.tap.drop(context.stats, CapturePoint::from_wire(), frame, bytes, DropReason::kHairpin);
             continue;
         }
         if (context.learns && (head.source & kMacGroupBit) == 0)

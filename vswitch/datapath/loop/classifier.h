@@ -7,7 +7,7 @@
 //
 // Example:
 //     Batch batch;  // a new one for each burst
-//     classify_from_vm(from, macs, unknown, frames, count, feedback, now, batch);
+//     classify_from_vm(from, macs, unknown, tap, frames, count, feedback, now, batch);
 //     for (std::uint16_t first = 0; first < batch.count;) {
 //         const Run run = run_at(batch, first);
 //         ...  // Floods, Uplink::send() or Delivery::deliver(), by batch.to[first]: consumes run's frames
@@ -17,6 +17,7 @@
 
 #include <cstdint>
 
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
@@ -28,7 +29,7 @@ namespace weir {
 /// without anti-spoofing the source is learned. Frames to the vNIC itself are refused.
 /// @param unknown where frames to an unknown address go: VnicDirectory::unknown()
 /// @param feedback it is on: guests' forgeries of feedback frames are refused
-void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, rte_mbuf** frames,
+void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, CaptureTap& tap, rte_mbuf** frames,
                       std::uint16_t count, bool feedback, Nanos now, Batch& batch);
 
 /// Feedback frames of one burst, untagged, counted as delivered; RateFeedback::on_feedback() frees them.
@@ -43,6 +44,7 @@ struct WireContext {
     const VnicPath* const* directory;  ///< by VnicId, nullptr where there is none
     std::uint32_t overhead_bytes;      ///< accounted per frame on top of its length
     DirectionStats& stats;
+    CaptureTap& tap;
     FeedbackBurst* feedback;              ///< takes feedback frames; nullptr: it is off, and no frame is one
     const TunnelPath* tunnels = nullptr;  ///< claims ESP frames for `esp`; nullptr: there are none
     EspBurst* esp = nullptr;              ///< for TunnelPath::receive(), which counts them; with `tunnels`

@@ -22,7 +22,7 @@ rte_mbuf* make_copy(rte_mbuf* frame, rte_mempool* pool) {
 }
 
 /// The frame, or a copy in its place when others share its data: the uplink writes into it. @return
-/// nullptr, and the frame is freed, when there is no buffer
+/// nullptr, and the frame is the caller's, when there is no buffer
 rte_mbuf* unshared(rte_mbuf* frame, rte_mempool* pool) {
     const rte_mbuf* part = frame;
     while (part != nullptr && !is_shared(part))
@@ -30,7 +30,8 @@ rte_mbuf* unshared(rte_mbuf* frame, rte_mempool* pool) {
     if (part == nullptr)
         return frame;
     rte_mbuf* copy = rte_pktmbuf_copy(frame, pool, 0, UINT32_MAX);
-    rte_pktmbuf_free(frame);
+    if (copy != nullptr)
+        rte_pktmbuf_free(frame);
     return copy;
 }
 
@@ -65,8 +66,8 @@ void Floods::remove(VnicPath& path) {
         const Flood& flood = path.floods.front();
         path.queued_buffers -= flood.buffers;
         path.stats.from_vm.queued.remove(1, flood.bytes);
-        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, flood.bytes);
-        rte_pktmbuf_free(flood.frame);
+        setup_.tap.drop(path.stats.from_vm, point_of(flood), flood.frame, flood.bytes,
+                        DropReason::kVnicRemoved);
     }
 }
 
@@ -87,8 +88,7 @@ void Floods::take(const Passage& passage, VnicPath& from, const Run& run, bool w
                           .group = is_group(frame),
                           .wire_only = wire_only};
         if (!from.flood.can_pay(flood.weight, passage.now()) || !round_.push(from.floods, flood)) {
-            stats.drop(DropReason::kFloodLimited, 1, run.bytes[i]);
-            rte_pktmbuf_free(frame);
+            setup_.tap.drop(stats, point_of(flood), frame, run.bytes[i], DropReason::kFloodLimited);
             continue;
         }
         from.flood.pay(flood.weight, passage.now());
@@ -133,8 +133,8 @@ void Floods::from_outside(const Passage& passage, DirectionStats& stats, rte_mbu
     const bool no_member = members_.first(vlan, flood.group) == kNoVnic;
     const bool at_once = round_.idle();
     if (no_member || !outside_limit_.can_pay(flood.weight, passage.now()) || !round_.push(outside_, flood)) {
-        stats.drop(no_member ? DropReason::kNoSuchMac : DropReason::kFloodLimited, 1, bytes);
-        rte_pktmbuf_free(frame);
+        setup_.tap.drop(stats, point_of(flood), frame, bytes,
+                        no_member ? DropReason::kNoSuchMac : DropReason::kFloodLimited);
         return;
     }
     outside_limit_.pay(flood.weight, passage.now());
@@ -231,10 +231,13 @@ void Floods::copy_into(TunnelId tunnel, const Flood& flood, Nanos now) {
     const bool fits = held + flood.buffers <= from.profile.buffers_max;
     rte_mbuf* made = fits ? rte_pktmbuf_copy(flood.frame, setup_.pool, 0, UINT32_MAX) : nullptr;
     flood.stats->offered.add(1, flood.bytes);
-    if (made != nullptr)
+    if (made != nullptr) {
         setup_.uplink->send_copy(from, made, flood.bytes, tunnel, now);
-    else
-        flood.stats->drop(fits ? DropReason::kNoBuffer : DropReason::kBufferQuota, 1, flood.bytes);
+        return;
+    }
+    const DropReason reason = fits ? DropReason::kNoBuffer : DropReason::kBufferQuota;
+    flood.stats->drop(reason, 1, flood.bytes);
+    setup_.tap.lost(point_of(flood), flood.frame, reason);
 }
 
 /// A copy that does not fit into another worker's inbox is counted in HandoffStats only: the frame itself
@@ -251,6 +254,10 @@ bool Floods::copy_to(const Passage& passage, VnicPath& to, rte_mbuf* frame) {
     return true;
 }
 
+CapturePoint Floods::point_of(const Flood& flood) {
+    return flood.from != nullptr ? CapturePoint::from_vm(flood.from->fixed.id) : CapturePoint::from_wire();
+}
+
 /// The frame itself: to the uplink, where it is longer than for the VMs here by the tag of its VLAN; or it is
 /// done.
 void Floods::end(const Flood& flood, std::uint32_t copies, Nanos now) {
@@ -260,16 +267,19 @@ void Floods::end(const Flood& flood, std::uint32_t copies, Nanos now) {
         flood.from->stats.flood_copies += copies;
     }
     if (flood.from == nullptr || setup_.uplink == nullptr) {
-        if (copies != 0)
-            flood.stats->delivered.add(1, flood.bytes);
-        else
-            flood.stats->drop(DropReason::kNoSuchMac, 1, flood.bytes);
+        if (copies == 0) {
+            setup_.tap.drop(*flood.stats, point_of(flood), flood.frame, flood.bytes, DropReason::kNoSuchMac);
+            return;
+        }
+        if (flood.from != nullptr && flood.from->captured) [[unlikely]]
+            setup_.tap.passed(point_of(flood), &flood.frame, 1);
+        flood.stats->delivered.add(1, flood.bytes);
         rte_pktmbuf_free(flood.frame);
         return;
     }
     rte_mbuf* frame = unshared(flood.frame, setup_.pool);
     if (frame == nullptr) {
-        flood.stats->drop(DropReason::kNoBuffer, 1, flood.bytes);
+        setup_.tap.drop(*flood.stats, point_of(flood), flood.frame, flood.bytes, DropReason::kNoBuffer);
         return;
     }
     const std::uint32_t tags = std::uint32_t{offload::wire_frames(frame)} * flood.from->fixed.tag_bytes;

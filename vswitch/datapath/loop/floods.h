@@ -27,6 +27,7 @@ class Floods {
         Uplink* uplink;       ///< nullptr: there is none
         Delivery& delivery;
         CycleBill& bill;
+        CaptureTap& tap;
     };
     explicit Floods(const Setup& setup);
     /// Frees waiting frames from outside; all vNICs were removed before.
@@ -84,6 +85,7 @@ class Floods {
     bool copy_to(const Passage& passage, VnicPath& to, rte_mbuf* frame);
     void copy_into(TunnelId tunnel, const Flood& flood, Nanos now);
     void end(const Flood& flood, std::uint32_t copies, Nanos now);
+    [[nodiscard]] static CapturePoint point_of(const Flood& flood);
 
     Setup setup_;
     TokenBucket outside_limit_;  // weights of frames

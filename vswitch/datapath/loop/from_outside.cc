@@ -17,14 +17,16 @@ unsigned FromOutside::poll_wire(Nanos now, WorkerStats& stats) {
     const std::uint16_t count = uplink.rx_burst(frames.data(), limits::kBurst);
     if (count == 0)
         return 0;
+    if (stages_.tap.of_uplink()) [[unlikely]]
+        stages_.tap.passed(CapturePoint::from_wire(), frames.data(), count, 0, CaptureVerdict::kReceived);
     const Passage passage(stages_.delivery, bill_, {.now = now}, Passage::Payer::kReceivers);
     Batch batch;
     std::array<std::uint16_t, limits::kBurst> vlans;
     FeedbackBurst feedback;
     EspBurst esp;
     classify_from_wire({stages_.vnics.macs(), stages_.vnics.by_id(), overhead_bytes_, uplink.stats.rx,
-                        stages_.feedback ? &feedback : nullptr, stages_.tunnels ? &*stages_.tunnels : nullptr,
-                        &esp, stages_.vnics.learns_wire()},
+                        stages_.tap, stages_.feedback ? &feedback : nullptr,
+                        stages_.tunnels ? &*stages_.tunnels : nullptr, &esp, stages_.vnics.learns_wire()},
                        frames.data(), count, now, batch, vlans.data());
     for (std::uint16_t i = 0; i < feedback.count; ++i)
         stages_.feedback->on_feedback(feedback.frames[i], feedback.vlans[i], false, now);
@@ -57,8 +59,9 @@ void FromOutside::from_wire(const Passage& passage, Batch& batch, const std::uin
 void FromOutside::from_wire_to(const Passage& passage, VnicPath& to, const Run& run, bool whole) {
     DirectionStats& rx = stages_.uplink->stats.rx;
     if (to.fixed.encrypted) [[unlikely]] {
-        rx.drop(DropReason::kClearText, run.count, run.bytes_total);
-        rte_pktmbuf_free_bulk(run.frames, run.count);
+        for (std::uint16_t i = 0; i < run.count; ++i)
+            stages_.tap.drop(rx, CapturePoint::from_wire(to.fixed.id), run.frames[i], run.bytes[i],
+                             DropReason::kClearText);
         return;
     }
     if (to.fixed.owner != worker_) {
@@ -116,7 +119,9 @@ void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
         OneFrame one(frame, frame->pkt_len + to->fixed.overhead_bytes + to->fixed.tag_bytes);
         stages_.feedback->meter(*to, one.run(), passage.now());
     }
-    stages_.delivery.handoff.vnic_gone += passage.deliver_waited(to, frame).has_value();
+    if (to == nullptr)
+        rte_pktmbuf_free(frame);
+    stages_.delivery.handoff.vnic_gone += to == nullptr || !passage.deliver(*to, frame);
 }
 
 void FromOutside::from_tunnels(const Passage& passage, const ClearBurst& burst) {
@@ -132,8 +137,7 @@ void FromOutside::from_tunnel(const Passage& passage, rte_mbuf* frame, std::uint
                               stages_.feedback.has_value(), stages_.vnics.learns_wire()},
                              frame, tunnel, passage.now());
     if (found.refused != DropReason::kCount) {
-        in.drop(found.refused, 1, bytes);
-        rte_pktmbuf_free(frame);
+        stages_.tap.drop(in, CapturePoint::from_wire(), frame, bytes, found.refused);
     } else if (found.is_feedback) {
         in.delivered.add(1, bytes);
         stages_.feedback->on_feedback(frame, found.vlan, true, passage.now());

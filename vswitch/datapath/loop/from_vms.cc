@@ -58,7 +58,7 @@ void FromVms::forward_classified(const Passage& passage, VnicPath& from, rte_mbu
                                  std::uint16_t count) {
     const Nanos now = passage.now();
     Batch batch;
-    classify_from_vm(from, stages_.vnics.macs(), stages_.vnics.unknown(), frames, count,
+    classify_from_vm(from, stages_.vnics.macs(), stages_.vnics.unknown(), stages_.tap, frames, count,
                      stages_.feedback.has_value(), now, batch);
     if (from.profile.tracked && stages_.requests) [[unlikely]] {
         for (std::uint16_t i = 0; i < batch.count; ++i)
@@ -143,6 +143,8 @@ void FromVms::to_vm(const Passage& passage, VnicPath& from, const Run& run, Vnic
          from.limiter.admit({run.bytes_total, run.wire_frames_total}, now));
     if (pays) [[likely]] {
         from.stats.admitted.add(run.count, run.bytes_total);
+        if (from.captured) [[unlikely]]
+            stages_.tap.passed(CapturePoint::from_vm(from.fixed.id), run.frames, run.count);
         account(stats, run, stages_.delivery.deliver(passage.origin(), to, run, whole));
         return;
     }
@@ -151,8 +153,8 @@ void FromVms::to_vm(const Passage& passage, VnicPath& from, const Run& run, Vnic
         set_destination(frame, to.fixed);
         const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], buffers_of(frame)};
         if (!from.local.push(ref)) {
-            stats.drop(DropReason::kQueueFull, 1, ref.bytes);
-            rte_pktmbuf_free(frame);
+            stages_.tap.drop(stats, CapturePoint::from_vm(from.fixed.id), frame, ref.bytes,
+                             DropReason::kQueueFull);
             continue;
         }
         from.queued_buffers += ref.buffers;
@@ -188,13 +190,27 @@ void FromVms::release(VnicPath& from, Nanos now) {
         stats.queued.remove(1, ref.bytes);
         from.stats.admitted.add(1, ref.bytes);
         from.queue_delay.add(now - ref.enqueued);
-        auto* frame = static_cast<rte_mbuf*>(ref.packet);
-        const auto lost = passage.deliver_waited(stages_.vnics.addressee(frame), frame);
-        if (lost)
-            stats.drop(*lost, 1, ref.bytes);
-        else
-            stats.delivered.add(1, ref.bytes);
+        release_one(passage, from, ref);
     }
+}
+
+/// A frame that the vNIC's own limit has paid: its receiver may have gone meanwhile.
+void FromVms::release_one(const Passage& passage, VnicPath& from, const PacketRef& ref) {
+    auto* frame = static_cast<rte_mbuf*>(ref.packet);
+    DirectionStats& stats = from.stats.from_vm;
+    const CapturePoint point = CapturePoint::from_vm(from.fixed.id);
+    const Nanos delay = passage.now() - ref.enqueued;
+    VnicPath* const to = stages_.vnics.addressee(frame);
+    if (to == nullptr) {
+        stages_.tap.drop(stats, point, frame, ref.bytes, DropReason::kVnicRemoved, delay);
+        return;
+    }
+    if (from.captured) [[unlikely]]
+        stages_.tap.passed(point, &frame, 1, delay);
+    if (passage.deliver(*to, frame))
+        stats.delivered.add(1, ref.bytes);
+    else
+        stats.drop(DropReason::kWorkerRingFull, 1, ref.bytes);
 }
 
 unsigned FromVms::serve_requests(Nanos now) {
@@ -222,8 +238,8 @@ void FromVms::release_request(VnicPath& from, const PacketRef& ref, Nanos now) {
     from.queue_delay.add(now - ref.enqueued);
     const Destination to = FrameWord::of(frame).destination;
     if (to < limits::kVnicsMax && stages_.vnics.addressee(frame) == nullptr) {
-        from.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        rte_pktmbuf_free(frame);
+        stages_.tap.drop(from.stats.from_vm, CapturePoint::from_vm(from.fixed.id), frame, ref.bytes,
+                         DropReason::kVnicRemoved, now - ref.enqueued);
         return;
     }
     const Passage passage(stages_.delivery, bill_, {.vm = &from, .now = now}, Passage::Payer::kSender);

@@ -47,6 +47,7 @@ class FromVms {
     void route_behind_floods(const Passage& passage, VnicPath& from, const Run& run, Destination to);
     void to_tunnels(const Passage& passage, VnicPath& from, const Run& run);
     void to_vm(const Passage& passage, VnicPath& from, const Run& run, VnicPath& to, bool whole);
+    void release_one(const Passage& passage, VnicPath& from, const PacketRef& ref);
     void release_request(VnicPath& from, const PacketRef& ref, Nanos now);
 
     Stages& stages_;

@@ -8,13 +8,14 @@
 namespace weir {
 namespace {
 
-std::optional<TunnelPath> make_tunnels(const Stages::Setup& setup) {
+std::optional<TunnelPath> make_tunnels(const Stages::Setup& setup, CaptureTap& tap) {
     if (setup.tunnels.empty())
         return std::nullopt;
     return std::optional<TunnelPath>(std::in_place, TunnelPath::Setup{.tunnels = setup.tunnels,
                                                                       .engines = setup.engines,
                                                                       .worker = setup.worker,
-                                                                      .inboxes = setup.inboxes});
+                                                                      .inboxes = setup.inboxes,
+                                                                      .tap = tap});
 }
 
 /// With feedback or a controller there may be destination limits; without either the tables stay minimal.
@@ -28,7 +29,7 @@ DestinationLimits::Profile limits_of(const Stages::UplinkPart& part) {
 }
 
 std::optional<Uplink> make_uplink(const Stages::Setup& setup, TimingWheel& wheel, const VnicDirectory& vnics,
-                                  TunnelPath* tunnels, CycleBill& bill) {
+                                  TunnelPath* tunnels, CycleBill& bill, CaptureTap& tap) {
     if (!setup.uplink)
         return std::nullopt;
     const Stages::UplinkPart& part = *setup.uplink;
@@ -48,6 +49,7 @@ std::optional<Uplink> make_uplink(const Stages::Setup& setup, TimingWheel& wheel
                                  .destinations = limits_destinations ? limits::kDestinationLimitsMax : 0,
                                  .destination_wheel_id = wheel_id::kDestinations,
                                  .limits = limits_of(part)},
+                      .tap = tap,
                       .tunnels = tunnels,
                       .bill = &bill});
 }
@@ -62,7 +64,7 @@ std::optional<RateFeedback> make_feedback(const Stages::Setup& setup, std::optio
         *setup.uplink->feedback);
 }
 
-std::optional<RequestPath> make_requests(const Stages::Setup& setup, TimingWheel& wheel) {
+std::optional<RequestPath> make_requests(const Stages::Setup& setup, TimingWheel& wheel, CaptureTap& tap) {
     if (setup.appliances == nullptr || setup.appliances->empty())
         return std::nullopt;
     return std::optional<RequestPath>(std::in_place,
@@ -73,6 +75,7 @@ std::optional<RequestPath> make_requests(const Stages::Setup& setup, TimingWheel
                                                          .shared = setup.inboxes.size() > 1,
                                                          .wheel = wheel,
                                                          .wheel_id = wheel_id::kRequests,
+                                                         .tap = tap,
                                                          .overhead_bytes = setup.overhead_bytes});
 }
 
@@ -88,14 +91,15 @@ Stages::Stages(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
              .mac_aging = setup.mac_aging,
              .shared = setup.inboxes.size() > 1,
              .has_uplink = setup.uplink.has_value()}),
-      tunnels(make_tunnels(setup)),
-      uplink(make_uplink(setup, wheel, vnics, pointer_to(tunnels), bill)),
+      tunnels(make_tunnels(setup, tap)),
+      uplink(make_uplink(setup, wheel, vnics, pointer_to(tunnels), bill, tap)),
       feedback(make_feedback(setup, uplink, vnics)),
-      requests(make_requests(setup, wheel)),
+      requests(make_requests(setup, wheel, tap)),
       delivery({.worker = setup.worker,
                 .pool = setup.pool,
                 .inboxes = setup.inboxes,
                 .bill = bill,
+                .tap = tap,
                 .directory = vnics.by_id(),
                 .source_key = setup.source_key,
                 .line_rate = feedback ? setup.uplink->feedback->receiver.line_rate : 0,
@@ -107,7 +111,8 @@ Stages::Stages(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
               .tunnels = pointer_to(tunnels),
               .uplink = pointer_to(uplink),
               .delivery = delivery,
-              .bill = bill}),
+              .bill = bill,
+              .tap = tap}),
       worker_(setup.worker) {
     if (uplink)
         uplink->egress().set_capacity(setup.uplink->out.allocation(worker_),
@@ -150,10 +155,10 @@ void Stages::remove(VnicPath& path, Nanos now) {
         feedback->remove(path);
     if (uplink)
         uplink->remove(path, now);
-    const auto drop = [&path](const PacketRef& ref) {
+    const auto drop = [&](const PacketRef& ref) {
         path.stats.from_vm.queued.remove(1, ref.bytes);
-        path.stats.from_vm.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+        tap.drop(path.stats.from_vm, CapturePoint::from_vm(path.fixed.id), static_cast<rte_mbuf*>(ref.packet),
+                 ref.bytes, DropReason::kVnicRemoved, now - ref.enqueued);
     };
     if (requests)
         requests->remove(path, now, drop);

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/feedback/rate_feedback.h"
 #include "vswitch/datapath/loop/floods.h"
 #include "vswitch/datapath/output/delivery.h"
@@ -74,6 +75,7 @@ struct Stages {
     /// Delivers waiting frames that their VMs take now. @return buffers
     unsigned serve_waiting(Nanos now);
 
+    CaptureTap tap;
     VnicDirectory vnics;
     std::optional<TunnelPath> tunnels;
     std::optional<Uplink> uplink;

@@ -65,6 +65,7 @@ class Worker {
     void add_vnic(VnicPath& path, Nanos now);
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);
+    void mark_captured(const Capture& capture);
     void claim_shares();
     void read_worker(const command::ReadWorker& wanted);
 

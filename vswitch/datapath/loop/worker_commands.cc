@@ -47,7 +47,15 @@ bool Worker::run_commands(Nanos now) {
         [&](const command::ReceiveSession& from) {
             stages_.tunnels->receive_with(from.tunnel, from.session);
         },
-        [&](const command::SendSession& with) { stages_.tunnels->send_with(with.tunnel, with.session); }};
+        [&](const command::SendSession& with) { stages_.tunnels->send_with(with.tunnel, with.session); },
+        [&](const command::StartCapture& start) {
+            stages_.tap.add(*start.capture);
+            mark_captured(*start.capture);
+        },
+        [&](const command::StopCapture& stop) {
+            stages_.tap.remove(*stop.capture);
+            mark_captured(*stop.capture);
+        }};
     WorkerCommand command;
     for (unsigned i = 0; i < kCommandsPerTick; ++i) {
         if (!control_.take(command))
@@ -90,6 +98,15 @@ void Worker::remove_vnic(VnicId vnic, Nanos now) {
         claim_shares();
     }
     stages_.remove(path, now);
+}
+
+/// The vNIC of a capture that began or ended; another worker's, or one that has gone, has nothing to mark.
+void Worker::mark_captured(const Capture& capture) {
+    VnicPath* const path = capture.of_uplink() ? nullptr : stages_.vnics.find(capture.vnic());
+    if (path == nullptr || path->fixed.owner != id_)
+        return;
+    path->captured = stages_.tap.of_vnic(capture.vnic());
+    stages_.delivery.waiting().refresh(*path);
 }
 
 void Worker::claim_shares() {

@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/spsc_ring.h"
+#include "vswitch/datapath/capture/capture.h"
 #include "vswitch/datapath/requests/request_path.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/mac_table.h"
@@ -82,13 +83,21 @@ struct SendSession {
     const EspSession* session;
 };
 
+/// Shows frames to a capture from now on.
+struct StartCapture {
+    Capture* capture;
+};
+struct StopCapture {
+    Capture* capture;
+};
+
 }  // namespace command
 
 using WorkerCommand =
     std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::UpdateMac,
                  command::ReadVnic, command::ReadWorker, command::ReadRequests, command::AllocatePeers,
                  command::ReadPeers, command::TakeDestinations, command::SendFrame, command::ReceiveSession,
-                 command::SendSession>;
+                 command::SendSession, command::StartCapture, command::StopCapture>;
 
 class WorkerControl {
   public:

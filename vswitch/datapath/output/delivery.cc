@@ -13,6 +13,7 @@ Delivery::Delivery(const Setup& setup)
     : setup_(setup),
       waiting_({.worker = setup.worker,
                 .bill = setup.bill,
+                .tap = setup.tap,
                 .directory = setup.directory,
                 .source_key = setup.source_key,
                 .line_rate = setup.line_rate}) {
@@ -21,7 +22,8 @@ Delivery::Delivery(const Setup& setup)
 
 std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& run, bool whole) {
     if (to.fixed.owner != setup_.worker)
-        return hand_over(to, run, FrameOrigin::kVm, origin.vm != nullptr ? origin.vm->fixed.id : kNoVnic);
+        return hand_over(to, run, FrameOrigin::kVm, origin.vm != nullptr ? origin.vm->fixed.id : kNoVnic,
+                         origin.copies);
     if (to.profile.observed) [[unlikely]]
         observe(to, run, origin.now);
     if (whole && to.staging.count == 0)
@@ -39,15 +41,27 @@ std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& r
         to.guard.learn(to.profile.addresses, first_buffer(run.frames[i]), now);
 }
 
-std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source) {
+std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source,
+                                  bool copies) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
         set_destination(run.frames[i], to.fixed, kind);
         set_source(run.frames[i], source);
     }
     const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
     handoff.posted += posted;
-    rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
+    if (posted != run.count) [[unlikely]]
+        lose(run, posted, kind, source, copies);
     return posted;
+}
+
+/// Frees frames that did not fit into the inbox; the caller counts them.
+[[gnu::noinline]] void Delivery::lose(const Run& run, std::uint16_t posted, FrameOrigin kind, VnicId source,
+                                      bool copies) {
+    const CapturePoint point =
+        kind == FrameOrigin::kWire ? CapturePoint::from_wire() : CapturePoint::from_vm(source);
+    for (std::uint16_t i = posted; i < run.count && !copies; ++i)
+        setup_.tap.lost(point, run.frames[i], DropReason::kWorkerRingFull);
+    rte_pktmbuf_free_bulk(run.frames + posted, static_cast<unsigned>(run.count - posted));
 }
 
 /// The second attempt at a full ring, charged to the receiving VM; then the frames wait or are dropped.
@@ -60,14 +74,14 @@ std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigi
     frames += sent;
     count = static_cast<std::uint16_t>(count - sent);
     stats.delivered.add(sent, bytes - accounted_bytes(to, frames, count));
-    std::uint16_t left = drop_too_long(to, frames, count);
+    std::uint16_t left = drop_too_long(setup_.tap, to, frames, count);
     if (left != 0) {
         const std::uint64_t offered = accounted_bytes(to, frames, left);
         const std::uint16_t again = to.fixed.port->tx_burst(frames, left);
         frames += again;
         left = static_cast<std::uint16_t>(left - again);
         stats.delivered.add(again, offered - accounted_bytes(to, frames, left));
-        left = drop_too_long(to, frames, left);
+        left = drop_too_long(setup_.tap, to, frames, left);
         sent = static_cast<std::uint16_t>(sent + again);
         took |= to.fixed.port->took();
     }
@@ -98,7 +112,7 @@ void Delivery::fit(const Origin& origin, VnicPath& to, rte_mbuf* frame, Fitted& 
     const std::uint32_t bytes = frame->pkt_len + to.fixed.overhead_bytes;
     if (!super_frame && exceeds(frame->pkt_len, frame, to.fixed.frame_bytes_max)) {
         to.stats.to_vm.offered.add(1, bytes);
-        drop_to_vm(to, &frame, 1, DropReason::kMtuExceeded);
+        drop_to_vm(setup_.tap, to, &frame, 1, DropReason::kMtuExceeded);
         return;
     }
     if (!offload::accepted_as_is(frame->ol_flags, to.fixed.port->offloads()))
@@ -130,7 +144,7 @@ void Delivery::send_fitted(const Origin& origin, VnicPath& to, Fitted& fitted) {
         const std::uint16_t made = offload::split(frame, setup_.pool, segments);
         if (made == 0) {
             to.stats.to_vm.offered.add(1, frame->pkt_len + to.fixed.overhead_bytes);
-            drop_to_vm(to, &frame, 1, DropReason::kNoBuffer);
+            drop_to_vm(setup_.tap, to, &frame, 1, DropReason::kNoBuffer);
             continue;
         }
         for (std::uint16_t at = 0; at < made; ++at)

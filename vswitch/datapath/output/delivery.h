@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/frame/inbox.h"
@@ -38,6 +39,7 @@ class Delivery {
         rte_mempool* pool;                                ///< for segments of super-frames
         std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
         CycleBill& bill;
+        CaptureTap& tap;
         VnicPath* const* directory = nullptr;  ///< by VnicId
         SourceKey source_key;                  ///< random
         std::uint64_t line_rate = 0;           ///< of the wire, bytes per second
@@ -52,8 +54,10 @@ class Delivery {
     /// @return frames delivered, staged or handed over, a prefix; the rest did not fit into the owner's inbox
     std::uint16_t deliver(const Origin& origin, VnicPath& to, const Run& run, bool whole);
     /// Moves the run to the inbox of the vNIC's owner. @param source the VM that sent it; kNoVnic: none here
+    /// @param copies of flooded frames: their originals count, and captures see those
     /// @return as deliver()
-    std::uint16_t hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source = kNoVnic);
+    std::uint16_t hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source = kNoVnic,
+                            bool copies = false);
     /// Stages the run for a vNIC of this worker. Order towards one VM is kept.
     void stage(const Origin& origin, VnicPath& to, const Run& run);
 
@@ -87,6 +91,7 @@ class Delivery {
     void retry(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint16_t sent,
                std::uint64_t bytes);
     void flush(const Origin& origin, VnicPath& to);
+    void lose(const Run& run, std::uint16_t posted, FrameOrigin kind, VnicId source, bool copies);
 
     Setup setup_;
     std::vector<VnicPath*> staged_;  // vNICs with staged frames

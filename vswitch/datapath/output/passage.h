@@ -9,9 +9,6 @@
 // its end B's ring is written and B charged, then C's and C.
 #pragma once
 
-#include <optional>
-
-#include "vswitch/base/drop_reason.h"
 #include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/output/delivery.h"
 #include "vswitch/datapath/vnic/cycle_bill.h"
@@ -51,15 +48,6 @@ class Passage {
         Origin copies = origin_;
         copies.copies = true;
         return deliver(to, copy, copies);
-    }
-    /// A frame that waited for this vNIC; nullptr: it has gone meanwhile. @return the reason for which the
-    /// frame was dropped
-    std::optional<DropReason> deliver_waited(VnicPath* to, rte_mbuf* frame) const {
-        if (to == nullptr) {
-            rte_pktmbuf_free(frame);
-            return DropReason::kVnicRemoved;
-        }
-        return deliver(*to, frame) ? std::nullopt : std::optional(DropReason::kWorkerRingFull);
     }
 
   private:

@@ -25,6 +25,7 @@ Uplink::Uplink(const Setup& setup)
       nic_(setup.device, setup.queue),
       pool_(setup.pool),
       egress_(setup.egress),
+      tap_(setup.tap),
       directory_(setup.directory),
       overhead_bytes_(setup.overhead_bytes),
       frame_bytes_max_(setup.mtu + kEthernetHeaderBytes),
@@ -41,7 +42,8 @@ void Uplink::remove(VnicPath& path, Nanos now) {
         path.stats.from_vm.queued.remove(1, ref.bytes);
         stats.tx.queued.remove(1, ref.bytes);
         stats.tx.drop(DropReason::kVnicRemoved, 1, ref.bytes);
-        drop(path, static_cast<rte_mbuf*>(ref.packet), ref.bytes, DropReason::kVnicRemoved);
+        drop(path, static_cast<rte_mbuf*>(ref.packet), ref.bytes, DropReason::kVnicRemoved,
+             now - ref.enqueued);
     });
 }
 
@@ -61,9 +63,8 @@ void Uplink::read_peer(VnicId vnic, PeerReading& peer) const {
     peer.refused = usage.refused;
 }
 
-void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason) {
-    from.stats.from_vm.drop(reason, 1, bytes);
-    rte_pktmbuf_free(frame);
+void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason, Nanos delay) {
+    tap_.drop(from.stats.from_vm, CapturePoint::from_vm(from.fixed.id, true), frame, bytes, reason, delay);
 }
 
 /// Inserts the tag of a vNIC with a VLAN, with the vNIC's priority or else the guest's. @return false when
@@ -128,13 +129,21 @@ bool Uplink::nic_has_room(std::uint16_t frames) {
         const std::uint64_t bytes = i + 1 == pending_count_ ? pending_bytes_ : std::min(own, pending_bytes_);
         pending_bytes_ -= bytes;
         stats.tx.queued.remove(1, bytes);
-        stats.tx.drop(DropReason::kUplinkDown, 1, bytes);
+        tap_.drop(stats.tx, CapturePoint::to_wire(), pending_[i], bytes, DropReason::kUplinkDown);
     }
-    rte_pktmbuf_free_bulk(pending_.data(), pending_count_);
     std::fill_n(pending_tunnel_.begin(), pending_count_, kNoTunnel);
     pending_count_ = 0;
     pending_ready_ = 0;
     pending_clear_ = false;
+}
+
+std::uint16_t Uplink::transmit_burst(rte_mbuf** frames, std::uint16_t count) {
+    if (!tap_.of_uplink()) [[likely]]
+        return nic_.tx_burst(frames, count);
+    tap_.offer(CapturePoint::to_wire(), frames, count);
+    const std::uint16_t taken = nic_.tx_burst(frames, count);
+    tap_.settle(frames + taken, static_cast<std::uint16_t>(count - taken));
+    return taken;
 }
 
 /// Gives the NIC the pending frames that it takes; the others stay, in order. Without a link none stays.
@@ -152,7 +161,7 @@ void Uplink::transmit() {
     while (sent < pending_count_) {
         const auto burst =
             std::min<std::uint16_t>(limits::kBurst, static_cast<std::uint16_t>(pending_count_ - sent));
-        const std::uint16_t taken = nic_.tx_burst(pending_.data() + sent, burst);
+        const std::uint16_t taken = transmit_burst(pending_.data() + sent, burst);
         sent = static_cast<std::uint16_t>(sent + taken);
         if (taken < burst)
             break;
@@ -206,6 +215,8 @@ void Uplink::send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std:
         enqueue(from, destination, frame, {frame, now, bytes, wire_frames, buffers_of(frame)}, now);
         return;
     }
+    if (from.captured) [[unlikely]]
+        tap_.passed(CapturePoint::from_vm(from.fixed.id), &frame, 1);
     count_sent(from, 1, bytes);
     stats.tx.queued.add(1, bytes);
     add_pending(frame, bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
@@ -284,6 +295,8 @@ void Uplink::send_by_destination(VnicPath& from, const Run& run, Nanos now) {
                     now);
             continue;
         }
+        if (from.captured) [[unlikely]]
+            tap_.passed(CapturePoint::from_vm(id), &frame, 1);
         egress_.pay(destination, bytes, now);
         ++passed;
         passed_bytes += bytes;
@@ -321,7 +334,7 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
     constexpr unsigned kTurns = 32;
     egress_.note_destination(from.fixed.id,
                              read_head(run.frames[++turn_ % kTurns * run.count / kTurns]).destination);
-    if (run.bytes_total <= from.profile.run_bytes_max &&
+    if (run.bytes_total <= from.profile.run_bytes_max && !from.captured &&
         try_bypass(from, kNoDestination, run.bytes_total, run.wire_frames_total, run.count, now)) {
         stats.tx.offered.add(run.count, run.bytes_total);
         stats.tx.queued.add(run.count, run.bytes_total);
@@ -341,8 +354,8 @@ bool Uplink::send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now) {
     set_source(frame, kNoVnic);
     stats.tx.offered.add(1, bytes);
     if (!device_.link_up() || !nic_has_room(1)) {
-        stats.tx.drop(device_.link_up() ? DropReason::kQueueFull : DropReason::kUplinkDown, 1, bytes);
-        rte_pktmbuf_free(frame);
+        tap_.drop(stats.tx, CapturePoint::to_wire(), frame, bytes,
+                  device_.link_up() ? DropReason::kQueueFull : DropReason::kUplinkDown);
         return false;
     }
     egress_.charge_link(bytes, now);
@@ -367,12 +380,14 @@ unsigned Uplink::depart(Nanos now) {
         if (!up) [[unlikely]] {
             stats.tx.queued.remove(1, ref.bytes);
             stats.tx.drop(DropReason::kUplinkDown, 1, ref.bytes);
-            drop(from, frame, ref.bytes, DropReason::kUplinkDown);
+            drop(from, frame, ref.bytes, DropReason::kUplinkDown, now - ref.enqueued);
             continue;
         }
         count_sent(from, 1, ref.bytes);
         egress_.count_departure(from.fixed.id, ref, address_of);
         from.queue_delay.add(now - ref.enqueued);
+        if (from.captured) [[unlikely]]
+            tap_.passed(CapturePoint::from_vm(from.fixed.id), &frame, 1, now - ref.enqueued);
         add_pending(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);
     }
     return static_cast<unsigned>(picked);

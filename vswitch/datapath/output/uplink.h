@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/cycle_bill.h"
@@ -34,6 +35,7 @@ class Uplink {
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
         Egress::Setup egress;
+        CaptureTap& tap;
         /// Frames of vNICs that encrypt take these tunnels, and the cycles are billed to the vNIC; nullptr:
         /// there are none. Both outlive the uplink.
         TunnelPath* tunnels = nullptr;
@@ -105,7 +107,7 @@ class Uplink {
         pending_[pending_count_++] = frame;
         pending_bytes_ += bytes;
     }
-    void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason);
+    void drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReason reason, Nanos delay = 0);
     void send_one(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, std::uint16_t wire_frames, Nanos now);
     void send_adapted(VnicPath& from, const Run& run, Nanos now);
     void send_split(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, TunnelId tunnel, Nanos now);
@@ -120,6 +122,7 @@ class Uplink {
     bool send_control(rte_mbuf* frame, TunnelId tunnel, Nanos now);
     [[nodiscard]] std::uint32_t accounted_bytes(const rte_mbuf* frame, TunnelId tunnel) const;
     void drop_pending();
+    std::uint16_t transmit_burst(rte_mbuf** frames, std::uint16_t count);
     void transmit();
     unsigned depart(Nanos now);
     // uplink_tunnels.cc
@@ -134,6 +137,7 @@ class Uplink {
     NicPort nic_;
     rte_mempool* pool_;
     Egress egress_;
+    CaptureTap& tap_;
     VnicPath* const* directory_;
     std::uint32_t overhead_bytes_;
     std::uint32_t frame_bytes_max_;

@@ -82,15 +82,17 @@ bool Uplink::send_control_encrypted(rte_mbuf* frame, Nanos now) {
 void Uplink::undo_pending(rte_mbuf* frame, std::uint32_t bytes, EspOutcome outcome) {
     const DropReason reason = reason_of(outcome);
     stats.tx.queued.remove(1, bytes);
-    stats.tx.drop(reason, 1, bytes);
     pending_bytes_ -= bytes;
-    if (const std::uint16_t source = source_of(frame); source != kNoVnic) {
-        VnicStats& from = directory_[source]->stats;
-        from.from_vm.delivered.remove(1, bytes);
-        from.from_vm.drop(reason, 1, bytes);
-        from.uplink_bytes -= bytes;
+    const std::uint16_t source = source_of(frame);
+    if (source == kNoVnic) {
+        tap_.drop(stats.tx, CapturePoint::to_wire(), frame, bytes, reason);
+        return;
     }
-    rte_pktmbuf_free(frame);
+    VnicPath& from = *directory_[source];
+    stats.tx.drop(reason, 1, bytes);
+    from.stats.from_vm.delivered.remove(1, bytes);
+    from.stats.uplink_bytes -= bytes;
+    drop(from, frame, static_cast<std::uint32_t>(bytes), reason);
 }
 
 /// Encrypts pending frame `first` and the frames behind it that take the same tunnel, a burst at most. Their

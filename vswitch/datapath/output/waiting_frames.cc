@@ -125,7 +125,20 @@ void WaitingFrames::remove(VnicPath& path) {
 /// The flag that every delivery asks.
 void WaitingFrames::refresh(VnicPath& to) {
     const VnicId id = to.fixed.id;
-    to.pressure.receives_slowly = to.receive_limited() || any_waits(id) || waiting_[id].measured;
+    to.pressure.receives_slowly =
+        to.receive_limited() || any_waits(id) || waiting_[id].measured || to.captured;
+}
+
+/// Offers frames to the VM's rings; captures see those that it takes.
+/// @param delays time that each has waited; nullptr: none has
+std::uint16_t WaitingFrames::offer(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                                   const Nanos* delays) {
+    if (!to.captured) [[likely]]
+        return to.fixed.port->tx_burst(frames, count);
+    setup_.tap.offer(CapturePoint::to_vm(to.fixed.id), frames, count, delays);
+    const std::uint16_t sent = to.fixed.port->tx_burst(frames, count);
+    setup_.tap.settle(frames + sent, static_cast<std::uint16_t>(count - sent));
+    return sent;
 }
 
 [[gnu::noinline]] void WaitingFrames::send(const Origin& origin, VnicPath& to, rte_mbuf** frames,
@@ -138,14 +151,14 @@ void WaitingFrames::refresh(VnicPath& to) {
     std::uint16_t sent = 0;
     std::uint16_t left = count;
     if (fan_in_.admit(id, static_cast<std::uint32_t>(bytes), origin.now)) {
-        sent = to.fixed.port->tx_burst(frames, count);
+        sent = offer(to, frames, count);
         const std::uint64_t rest =
             accounted_bytes(to, frames + sent, static_cast<std::uint16_t>(count - sent));
         fan_in_.give_back(id, static_cast<std::uint32_t>(rest));
         to.stats.to_vm.delivered.add(sent, bytes - rest);
         if (origin.vm == nullptr)
             waiting_[id].drain.took(static_cast<std::uint32_t>(bytes - rest));
-        left = drop_too_long(to, frames + sent, static_cast<std::uint16_t>(count - sent));
+        left = drop_too_long(setup_.tap, to, frames + sent, static_cast<std::uint16_t>(count - sent));
     }
     if (left != 0)
         wait_or_drop(origin, to, id, frames + sent, left, sent != 0);
@@ -171,7 +184,7 @@ void WaitingFrames::wait_or_drop(const Origin& origin, VnicPath& to, LineId line
         state.progress = origin.now;
     for (std::uint16_t i = 0; i < count; ++i)
         if (!waits || !wait(origin, to, line, frames[i]))
-            drop_to_vm(to, frames + i, 1, up ? DropReason::kVmRingFull : DropReason::kVmDown);
+            drop_to_vm(setup_.tap, to, frames + i, 1, up ? DropReason::kVmRingFull : DropReason::kVmDown);
     refresh(to);
 }
 
@@ -303,8 +316,8 @@ void WaitingFrames::left(VnicPath& to, const PacketRef& ref, SenderId sender) {
 
 void WaitingFrames::drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason) {
     left(to, ref, sender);
-    to.stats.to_vm.drop(reason, 1, ref.bytes);
-    rte_pktmbuf_free(static_cast<rte_mbuf*>(ref.packet));
+    setup_.tap.drop(to.stats.to_vm, CapturePoint::to_vm(to.fixed.id), static_cast<rte_mbuf*>(ref.packet),
+                    ref.bytes, reason);
 }
 
 void WaitingFrames::drop_line(VnicPath& to, LineId line, DropReason reason) {
@@ -372,13 +385,16 @@ unsigned WaitingFrames::serve_line(VnicPath& to, LineId line, bool& full, Nanos 
     unsigned moved = 0;
     while (!full && moved < kPerVisit) {
         std::array<rte_mbuf*, kPicked> frames;
+        std::array<Nanos, kPicked> delays;
         std::uint16_t count = 0;
         if (fan_in_.stage(line, most, now) == 0)
             break;
-        fan_in_.staged(line,
-                       [&](const PacketRef& ref) { frames[count++] = static_cast<rte_mbuf*>(ref.packet); });
+        fan_in_.staged(line, [&](const PacketRef& ref) {
+            delays[count] = now - ref.enqueued;
+            frames[count++] = static_cast<rte_mbuf*>(ref.packet);
+        });
         count = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, most));
-        const std::uint16_t sent = to.fixed.port->tx_burst(frames.data(), count);
+        const std::uint16_t sent = offer(to, frames.data(), count, delays.data());
         const std::uint16_t too_long = to.fixed.port->take_too_long();
         const std::span<rte_mbuf* const> lost = std::span(frames).subspan(count - too_long, too_long);
         // In the order in which they were picked, which the array has no more.

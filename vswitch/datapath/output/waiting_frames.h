@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/vnic/cycle_bill.h"
 #include "vswitch/datapath/vnic/origin.h"
 #include "vswitch/datapath/vnic/vnic_path.h"
@@ -37,6 +38,7 @@ class WaitingFrames {
     struct Setup {
         WorkerId worker;
         CycleBill& bill;
+        CaptureTap& tap;
         VnicPath* const* directory = nullptr;  ///< by VnicId; nullptr: nothing waits
         SourceKey source_key;                  ///< random
         std::uint64_t line_rate = 0;           ///< of the wire, bytes per second
@@ -53,6 +55,8 @@ class WaitingFrames {
     /// dropped.
     void remove(VnicPath& path);
 
+    /// Sends the receiver's frames here, or no longer, when it is captured, or no longer.
+    void refresh(VnicPath& to);
     /// Takes frames for a receiver with a limit, or for which frames wait, or did until lately: they are
     /// delivered, wait, or are dropped. @param bytes of all
     void send(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,
@@ -103,6 +107,8 @@ class WaitingFrames {
     [[nodiscard]] bool wait_from_worker(const Origin& origin, VnicPath& to, LineId line, const PacketRef& ref,
                                         std::uint16_t source);
     [[nodiscard]] bool wait_from_wire(const Origin& origin, VnicPath& to, LineId line, const PacketRef& ref);
+    [[nodiscard]] std::uint16_t offer(VnicPath& to, rte_mbuf** frames, std::uint16_t count,
+                                      const Nanos* delays = nullptr);
     void left(VnicPath& to, const PacketRef& ref, SenderId sender);
     void drop_left(VnicPath& to, const PacketRef& ref, SenderId sender, DropReason reason);
     [[nodiscard]] unsigned visit(LineId line, Nanos now);
@@ -112,7 +118,6 @@ class WaitingFrames {
     void drop_waiting(VnicPath& to, DropReason reason);
     void hold_other(const VnicPath& receiver, std::uint16_t vnic);
     void release_others(VnicId receiver);
-    void refresh(VnicPath& to);
     // waiting_frames_rings.cc: receivers with several rings
     [[nodiscard]] LineId line_of(VnicId vnic, std::uint16_t ring) const;
     [[nodiscard]] LineId take_line(VnicId vnic, std::uint16_t ring, Nanos now);

@@ -145,14 +145,14 @@ void WaitingFrames::send_by_ring(const Origin& origin, VnicPath& to, rte_mbuf** 
         wait_or_drop(origin, to, id, frames, passing, false);
         return;
     }
-    const std::uint16_t sent = to.fixed.port->tx_burst(frames, passing);
+    const std::uint16_t sent = offer(to, frames, passing);
     auto left = static_cast<std::uint16_t>(passing - sent);
     const std::uint64_t rest = accounted_bytes(to, frames + sent, left);
     fan_in_.give_back(id, static_cast<std::uint32_t>(rest));
     to.stats.to_vm.delivered.add(sent, bytes - rest);
     if (origin.vm == nullptr)
         waiting_[id].drain.took(static_cast<std::uint32_t>(bytes - rest));
-    left = drop_too_long(to, frames + sent, left);
+    left = drop_too_long(setup_.tap, to, frames + sent, left);
     if (left != 0)
         wait_by_ring(origin, to, frames + sent, left, to.fixed.port->took());
 }
@@ -189,6 +189,7 @@ unsigned WaitingFrames::serve_mixed(VnicPath& to, bool& full, Nanos now) {
             break;
         std::array<Picked, kMixedPicked> picked;
         std::array<rte_mbuf*, kMixedPicked> offered;
+        std::array<Nanos, kMixedPicked> delays;
         std::uint16_t count = 0;
         std::uint16_t offers = 0;
         fan_in_.staged(id, [&](const PacketRef& ref) {
@@ -199,10 +200,12 @@ unsigned WaitingFrames::serve_mixed(VnicPath& to, bool& full, Nanos now) {
             const LineId line = line_of(id, ring);
             const bool behind = line != kNoLine && fan_in_.waits(line);
             picked[count++] = {frame, ring, behind ? Fate::kWaits : Fate::kTaken};
-            if (!behind)
-                offered[offers++] = frame;
+            if (behind)
+                return;
+            delays[offers] = now - ref.enqueued;
+            offered[offers++] = frame;
         });
-        const std::uint16_t sent = to.fixed.port->tx_burst(offered.data(), offers);
+        const std::uint16_t sent = offer(to, offered.data(), offers, delays.data());
         const std::uint16_t too_long = to.fixed.port->take_too_long();
         for (std::uint16_t i = sent; i < offers; ++i)
             std::ranges::find(picked, offered[i], &Picked::frame)->fate =

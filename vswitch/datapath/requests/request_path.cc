@@ -283,8 +283,8 @@ void RequestPath::from_vm(VnicPath& from, Batch& batch, Nanos now) {
 
 /// @return false
 bool RequestPath::refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason) {
-    from.stats.from_vm.drop(reason, 1, batch.bytes[at]);
-    rte_pktmbuf_free(batch.frames[at]);
+    tap_.drop(from.stats.from_vm, CapturePoint::from_vm(from.fixed.id), batch.frames[at], batch.bytes[at],
+              reason);
     return false;
 }
 

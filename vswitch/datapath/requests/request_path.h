@@ -41,6 +41,7 @@
 #include "cost_functions/tracker/connection_table.h"
 #include "cost_functions/tracker/tracker.h"
 #include "vswitch/base/limits.h"
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/frame/batch.h"
 #include "vswitch/datapath/requests/tcp_view.h"
 #include "vswitch/datapath/requests/tcp_window.h"
@@ -73,7 +74,8 @@ class RequestPath {
         WorkerId worker;
         bool shared;  ///< there are other workers
         TimingWheel& wheel;
-        std::uint32_t wheel_id;        ///< of service flow 0; there are limits::kRequestFlowsMax
+        std::uint32_t wheel_id;  ///< of service flow 0; there are limits::kRequestFlowsMax
+        CaptureTap& tap;
         std::uint32_t overhead_bytes;  ///< accounted per wire frame on top of its length
     };
     explicit RequestPath(const Setup& setup);
@@ -225,7 +227,7 @@ class RequestPath {
     [[nodiscard]] TrackedConnection* connection_of(const Lookup& lookup, Nanos now);
     [[nodiscard]] Tracked track(const Lookup& lookup, TrackedConnection* known, Side side,
                                 const rte_mbuf* frame, Nanos now);
-    [[nodiscard]] static bool refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason);
+    [[nodiscard]] bool refuse(VnicPath& from, const Batch& batch, std::uint16_t at, DropReason reason);
     [[nodiscard]] bool passes(VnicPath& from, Batch& batch, std::uint16_t at, const Lookup& lookup,
                               Nanos now);
 
@@ -263,6 +265,7 @@ class RequestPath {
     Nanos share_due_ = 0;
     ConnectionHash hash_;
     std::uint32_t overhead_bytes_;
+    CaptureTap& tap_;
     ConnectionTable connections_;
     Tracker tracker_;
     Nanos give_back_due_ = kNever;  // the first flow's given_back_at

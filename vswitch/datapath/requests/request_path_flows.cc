@@ -19,6 +19,7 @@ RequestPath::RequestPath(const Setup& setup)
       shared_(setup.shared),
       hash_(setup.key),
       overhead_bytes_(setup.overhead_bytes),
+      tap_(setup.tap),
       connections_({.connections = limits::kConnectionsMax,
                     .vnics = limits::kVnicsMax,
                     .own = limits::kConnectionsOwn}),

@@ -164,8 +164,7 @@ void TunnelPath::receive(const EspBurst& burst, DirectionStats& rx, ClearBurst& 
         if (refused == DropReason::kCount) {
             rx.delivered.add(1, bytes);
         } else {
-            rx.drop(refused, 1, bytes);
-            rte_pktmbuf_free(frame);
+            setup_.tap.drop(rx, CapturePoint::from_wire(), frame, bytes, refused);
         }
     }
     decrypt(own, own_found.data(), clear);
@@ -210,8 +209,7 @@ void TunnelPath::decrypt(const EspBurst& burst, const Found* found, ClearBurst& 
             if (outcomes[i] == EspOutcome::kDone) {
                 clear.add(frames[i], bytes[i], one.tunnel);
             } else {
-                in.drop(reason_of(outcomes[i]), 1, bytes[i]);
-                rte_pktmbuf_free(frames[i]);
+                setup_.tap.drop(in, CapturePoint::from_wire(), frames[i], bytes[i], reason_of(outcomes[i]));
             }
         }
     }

@@ -23,6 +23,7 @@
 #include "cost_functions/cost_table.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/base/stats.h"
+#include "vswitch/datapath/capture/capture_tap.h"
 #include "vswitch/datapath/frame/inbox.h"
 #include "vswitch/datapath/tunnels/tunnel_routes.h"
 #include "vswitch/esp/esp_engine.h"
@@ -92,6 +93,7 @@ class TunnelPath {
         std::vector<EspEngine*> engines;     ///< of this worker, by TunnelId; outlive the path
         WorkerId worker;
         std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
+        CaptureTap& tap;
     };
     explicit TunnelPath(Setup setup);
 

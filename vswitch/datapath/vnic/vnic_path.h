@@ -151,7 +151,8 @@ struct VnicPath {
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
     HoldReason held_for = HoldReason::kLimit;
-    bool promised = false;                     ///< `promise` or `encryption_promise` is given
+    bool promised : 1 = false;                 ///< `promise` or `encryption_promise` is given
+    bool captured : 1 = false;                 ///< frames that pass are shown to captures
     std::uint32_t queued_buffers = 0;          ///< of its frames in queues of this worker, receivers' too
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us

@@ -39,13 +39,14 @@ struct SendingVm {
     /// @return how many frames were accepted
     std::uint16_t send_burst(std::vector<rte_mbuf*> frames) {
         free_batch();
-        classify_from_vm(path, macs, unknown, frames.data(), static_cast<std::uint16_t>(frames.size()),
+        classify_from_vm(path, macs, unknown, tap, frames.data(), static_cast<std::uint16_t>(frames.size()),
                          feedback, 0, batch);
         return batch.count;
     }
     std::uint16_t send(const FrameBytes& frame) { return send_burst({to_mbuf(buffer_pool(), frame)}); }
     [[nodiscard]] std::uint64_t dropped(DropReason reason) const { return drops(path.stats.from_vm, reason); }
 
+    CaptureTap tap;
     static inline WorkerId next_worker = 0;  // a table's name is its worker's
     SwitchConfig config;
     FakePort port;

@@ -32,6 +32,7 @@ SwitchConfig drawn(RandomPlan& plan) {
 RandomSwitch::RandomSwitch(std::uint32_t seed, RingNic& nic)
     : plan_(seed),
       config_(drawn(plan_)),
+      captured_(plan_.one_in(2)),
       nic_(nic),
       uplink_(!plan_.one_in(4)),
       tunnels_(uplink_ && plan_.one_in(2)),
@@ -142,12 +143,22 @@ void RandomSwitch::add(Guest& guest) {
     if (guest.id == kNoVnic)
         guest.id = host_.add(config);
     host_.port(guest.id).taken = {.checksum = config.checksum, .tso = config.tso};
+    if (RandomCapture* capture = capture_of(guest))
+        capture->begin(host_, guest.id);
+}
+
+/// @return nullptr: none
+RandomCapture* RandomSwitch::capture_of(const Guest& guest) {
+    const auto number = static_cast<std::size_t>(&guest - guests_.data());
+    return captured_ && number <= kCaptured ? &captures_[number - 1] : nullptr;
 }
 
 void RandomSwitch::remove(Guest& guest) {
     check_guest(guest);
     read(guest, SIZE_MAX);
     host_.remove(guest.id);
+    if (RandomCapture* capture = capture_of(guest))
+        capture->end(host_);
     guest.present = false;
 }
 
@@ -320,6 +331,9 @@ void RandomSwitch::check_guest(const Guest& guest) {
     require(stats.to_vm.delivered.bytes == got.bytes,
             name + " has got " + std::to_string(got.bytes) + " bytes, " +
                 std::to_string(stats.to_vm.delivered.bytes) + " are counted");
+    if (RandomCapture* capture = capture_of(guest))
+        if (const auto fault = capture->fault(stats))
+            require(false, name + ", captured: " + *fault);
     const VnicPath& path = host_.path(guest.id);
     const std::uint32_t held = path.queued_buffers + path.intake.buffers();
     const std::uint32_t quota = std::max(guest.quota, limits::kVnicBuffersMin);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "test/vswitch/datapath/loop/random_capture.h"
 #include "test/vswitch/datapath/loop/random_oracle.h"
 #include "test/vswitch/datapath/loop/random_peers.h"
 #include "test/vswitch/datapath/loop/random_plan.h"
@@ -54,6 +55,8 @@ class RandomSwitch {
         RandomPeers::Client client{};
         Tally got{};  ///< read from its ring
     };
+    /// vNICs that may be captured: the first ones.
+    static constexpr unsigned kCaptured = CaptureOrder::kMax;
 
     void act();
     void operate(Guest& guest);
@@ -69,6 +72,7 @@ class RandomSwitch {
     void finish();
     void check();
     void check_guest(const Guest& guest);
+    [[nodiscard]] RandomCapture* capture_of(const Guest& guest);
     void check_wire();
     void look(const Guest& guest);
     void check_buffers();
@@ -83,7 +87,9 @@ class RandomSwitch {
     SwitchConfig config_;
     std::vector<PartyId> wire_parties_;
     std::vector<PartyId> tunnel_parties_;
-    std::array<Guest, kPlanVnics + 1> guests_;  // by the number in their names; the first is none
+    std::array<Guest, kPlanVnics + 1> guests_;       // by the number in their names; the first is none
+    std::array<RandomCapture, kCaptured> captures_;  // of the first ones, in half of the switches
+    bool captured_;
     RingNic& nic_;
     bool uplink_;
     bool tunnels_;

@@ -17,7 +17,7 @@ VnicConfig in_vlan(unsigned n, std::uint16_t vlan) {
     return config;
 }
 
-VnicConfig learning(unsigned n) {
+VnicConfig learning_vm(unsigned n) {
     VnicConfig config = vm(n);
     config.anti_spoofing = false;
     config.mac.reset();
@@ -109,7 +109,7 @@ TEST_CASE("a port without anti-spoofing gets what is unknown, and is learned by 
     RingNic nic;
     SwitchHarness host({}, &nic);
     const VnicId vm1 = host.add(vm(1));
-    const VnicId bridge = host.add(learning(2));
+    const VnicId bridge = host.add(learning_vm(2));
     host.port(vm1).offered.push_back(frame(kFar, mac(1)));
     host.settle();
     CHECK(host.port(bridge).received.size() == 1);
@@ -236,7 +236,7 @@ TEST_CASE(
     SwitchConfig config;
     config.workers = {1, 2};
     SwitchHarness host(config);
-    const VnicId bridge = host.add(learning(1));
+    const VnicId bridge = host.add(learning_vm(1));
     VnicConfig second = vm(2);
     second.worker = 1;
     const VnicId vm2 = host.add(second);

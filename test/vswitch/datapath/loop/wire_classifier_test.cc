@@ -37,6 +37,7 @@ struct Wire {
                             .directory = directory.data(),
                             .overhead_bytes = kOverhead,
                             .stats = stats,
+                            .tap = tap,
                             .feedback = nullptr,
                             .learns = learns},
                            &frame, 1, 0, batch, vlans.data());
@@ -48,6 +49,7 @@ struct Wire {
     MacTable macs;
     bool learns = true;
     DirectionStats stats;
+    CaptureTap tap;
     std::array<std::unique_ptr<VnicPath>, 2> paths;
     std::array<VnicPath*, limits::kVnicsMax> directory{};
     std::array<std::uint16_t, limits::kBurst> vlans{};

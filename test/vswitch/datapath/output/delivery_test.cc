@@ -19,8 +19,12 @@ namespace {
 /// A VM that receives, and the runs that are sent to it.
 struct ReceivingVm {
     explicit ReceivingVm(std::uint32_t mtu = 1500)
-        : delivery(
-              {.worker = 0, .pool = buffer_pool(), .inboxes = {}, .bill = bill, .source_key = kSourceKey}) {
+        : delivery({.worker = 0,
+                    .pool = buffer_pool(),
+                    .inboxes = {},
+                    .bill = bill,
+                    .tap = tap,
+                    .source_key = kSourceKey}) {
         VnicConfig config = vm(2);
         config.mtu = mtu;
         path = std::make_unique<VnicPath>(make_fixed(2, 0, &port, config, {}), make_vnic_profile(config, {}),
@@ -64,6 +68,7 @@ struct ReceivingVm {
 
     FakePort port;
     CycleBill bill;
+    CaptureTap tap;
     Delivery delivery;
     std::unique_ptr<VnicPath> path;
 };
