@@ -45,6 +45,19 @@ void require_listener(const std::string& path) {
            "control_socket (--socket PATH)");
 }
 
+/// Calls again after a signal: commands that catch signals end in order, with the reply.
+template <class Call>
+auto uninterrupted(Call call) {
+    for (;;) {
+        try {
+            return call();
+        } catch (const zmq::error_t& error) {
+            if (error.num() != EINTR)
+                throw;
+        }
+    }
+}
+
 json parse_reply(const std::string& endpoint, const zmq::message_t& message) {
     json reply = json::parse(message.to_string_view(), nullptr, false);
     const bool valid = reply.is_object() && reply.value("schema", json()) == 1 && reply.contains("ok") &&
@@ -88,8 +101,8 @@ json ask_program(const std::string& path, const std::string& command, const json
         socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout.count()));
         socket.set(zmq::sockopt::maxmsgsize, kReplyBytesMax);
         socket.connect(endpoint);
-        if (!socket.send(zmq::buffer(request), zmq::send_flags::none) ||
-            !socket.recv(reply_frame, zmq::recv_flags::none))
+        if (!uninterrupted([&] { return socket.send(zmq::buffer(request), zmq::send_flags::none); }) ||
+            !uninterrupted([&] { return socket.recv(reply_frame, zmq::recv_flags::none); }))
             refuse(endpoint, "no reply within " + std::to_string(timeout.count()) + " ms",
                    "the program is busy, hangs or is stopping: wait longer (--timeout 10s), or see its log "
                    "(journalctl -u weir-switch, or weir-ctrl)");

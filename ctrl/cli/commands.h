@@ -34,6 +34,7 @@
     COMMAND(vnic,   "vnic add",    add_vnic_add,    "add a vNIC to the running switch") \
     COMMAND(vnic,   "vnic remove", add_vnic_remove, "remove a vNIC from the running switch") \
     COMMAND(flow,   "flow list",   add_flow_list,   "requests to appliances: rates, limits, latency") \
+    COMMAND(capture, "capture",     add_capture,     "frames of a vNIC or the uplink, also dropped ones, to a file") \
     COMMAND(guest,  "qemu-args",   add_qemu_args,   "QEMU arguments for a guest on a vNIC") \
     COMMAND(guest,  "libvirt-xml", add_libvirt_xml, "libvirt XML for a guest on a vNIC") \
     COMMAND(pool,   "pool show",   add_pool_show,   "controller: pools with demand and entitlement") \
@@ -79,6 +80,7 @@ struct ClusterConfig;
 namespace weir::cli {
 
 using nlohmann::json;
+struct PcapngFrame;
 struct Session;
 
 #define WEIRCTL_DECLARE(file, words, function, phrase) void function(CLI::App& command, Session& session);
@@ -104,6 +106,13 @@ WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 [[nodiscard]] std::string uptime_text(double seconds);
 /// Drops by reason, the largest count first: "no_such_mac 12, vm_ring_full 3"; empty without drops.
 [[nodiscard]] std::string reasons_text(const json& reasons);
+
+// capture
+
+/// Of a frame of `capture.read`: "from vm (vm1): dropped: mac_spoof, waited 1.2 ms".
+[[nodiscard]] std::string capture_comment(const json& frame);
+/// The frame as a file has it.
+[[nodiscard]] PcapngFrame captured_frame(const json& frame);
 
 // top
 

@@ -83,6 +83,7 @@ struct NameOf {
     const char* kind;
 };
 constexpr NameOf kNames[] = {{"why", 0, "vnic"},
+                             {"capture", 0, "port"},
                              {"flow list", 0, "vnic"},
                              {"vnic show", 0, "vnic"},
                              {"vnic set", 0, "vnic"},
@@ -127,8 +128,12 @@ std::vector<std::string> names_in_pools(const json& pools) {
 std::vector<std::string> names_of(const Session& session, std::string_view kind, const Position& position) {
     if (kind == "shell")
         return {"bash", "zsh"};
-    if (kind == "vnic")
-        return names_in(list_at(session.ask("vnic.list"), "/vnics"));
+    if (kind == "vnic" || kind == "port") {
+        std::vector<std::string> names = names_in(list_at(session.ask("vnic.list"), "/vnics"));
+        if (kind == "port")
+            names.emplace_back("uplink");
+        return names;
+    }
     const json reply = session.ask("specification");
     const json text = at(reply, "/text");
     if (!text.is_string())

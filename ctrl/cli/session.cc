@@ -2,6 +2,8 @@
 #include "ctrl/cli/session.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <iterator>
 #include <thread>
@@ -12,6 +14,8 @@
 
 namespace weir::cli {
 namespace {
+
+volatile std::sig_atomic_t interrupts = 0;
 
 using nlohmann::json;
 
@@ -31,6 +35,22 @@ void Session::print(const json& data, const View& view, bool ok) const {
 void Session::print(const json& data, const std::string& text, bool ok) const {
     print(
         data, [&text](const json&, const Terminal&) { return text; }, ok);
+}
+
+void end_on_interrupts() {
+    std::signal(SIGINT, [](int) { interrupts = 1; });
+    std::signal(SIGTERM, [](int) { interrupts = 1; });
+}
+
+bool interrupted() {
+    return interrupts != 0;
+}
+
+void sleep_unless_interrupted(std::chrono::steady_clock::time_point until) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kStep(50);
+    for (auto now = Clock::now(); now < until && !interrupted(); now = Clock::now())
+        std::this_thread::sleep_for(std::min<Clock::duration>(kStep, until - now));
 }
 
 void print_faults(const Faults& faults, bool json_output) {

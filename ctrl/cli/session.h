@@ -54,6 +54,12 @@ struct Session {
     void print(const nlohmann::json& data, const std::string& text, bool ok = true) const;
 };
 
+/// SIGINT and SIGTERM end the command at its next look at interrupted(), so that it can leave all in order.
+void end_on_interrupts();
+[[nodiscard]] bool interrupted();
+/// Sleeps in steps of 50 ms.
+void sleep_unless_interrupted(std::chrono::steady_clock::time_point until);
+
 /// Prints one line per fault to standard error, or {"schema":1,"ok":false,"faults":[...]} to standard output.
 void print_faults(const Faults& faults, bool json_output);
 

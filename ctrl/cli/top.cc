@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <iostream>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "common/units.h"
@@ -103,14 +101,6 @@ void add_row(Table& table, const json& vnic) {
 }
 
 constexpr const char* kClear = "\x1b[H\x1b[2J";  // cursor to the top left, screen cleared
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Sleeps in steps of 50 ms so that SIGINT and SIGTERM end the command at once.
-void sleep_until(SteadyClock::time_point end) {
-    constexpr std::chrono::milliseconds kStep(50);
-    for (auto now = SteadyClock::now(); now < end && interrupted == 0; now = SteadyClock::now())
-        std::this_thread::sleep_for(std::min<SteadyClock::duration>(kStep, end - now));
-}
 
 struct TopOptions {
     std::shared_ptr<std::string> interval;
@@ -127,8 +117,8 @@ void run(const Session& session, const TopOptions& options) {
     TopHistory history;
     SteadyClock::time_point before_at = SteadyClock::now();
     for (std::uint64_t tables = 0; options.count == 0 || tables < options.count; ++tables) {
-        sleep_until(before_at + interval);
-        if (interrupted != 0)
+        sleep_unless_interrupted(before_at + interval);
+        if (interrupted())
             return;
         const bool live = options.count == 0 && terminal_of_stdout().interactive;
         try {
@@ -205,8 +195,7 @@ void add_top(CLI::App& command, Session& session) {
         "RECENT is the delivered rate in the last 12 tables, from _ (nothing) to # (the largest of them,\n"
         "or the reservation if that is more).");
     command.callback([&session, options] {
-        std::signal(SIGINT, [](int) { interrupted = 1; });
-        std::signal(SIGTERM, [](int) { interrupted = 1; });
+        end_on_interrupts();
         run(session, *options);
     });
 }
