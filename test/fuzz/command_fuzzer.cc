@@ -48,6 +48,13 @@ class FakeControl : public SwitchControl {
     std::vector<FlowSample> sample_flows() override { return {}; }
     void set_rates(const FlowRates&) override {}
     std::vector<UsageReport> take_usage() override { return {}; }
+    std::uint64_t start_capture(const CaptureOrder& order) override {
+        require(order.filter.size() <= kFilterInstructionsMax && order.snap <= CaptureOrder::kSnapMax,
+                "a capture is bounded");
+        return 1;
+    }
+    CapturedFrames take_captured(std::uint64_t) override { return {}; }
+    void stop_capture(std::uint64_t) override {}
     void note_controller(const ControllerReport&) override {}
     void tick() override {}
 
