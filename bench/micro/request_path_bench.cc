@@ -71,7 +71,8 @@ class Rig {
                      .shared = false,
                      .wheel = wheel_,
                      .wheel_id = 0,
-                     .overhead_bytes = 24}),
+                     .overhead_bytes = 24,
+                     .tap = tap_}),
           path_(make_fixed(0, 0, nullptr, vnic_config(), config_), make_vnic_profile(vnic_config(), config_),
                 0, 0),
           seq_(connections) {
@@ -158,6 +159,7 @@ class Rig {
     alignas(4096) std::vector<Appliance> appliances_;
     SwitchConfig config_;
     TimingWheel wheel_;
+    CaptureTap tap_;
     RequestPath requests_;
     VnicPath path_;
     std::vector<std::array<std::uint32_t, 2>> seq_;

@@ -100,7 +100,8 @@ class Target {
                      .shared = false,
                      .wheel = wheel_,
                      .wheel_id = 0,
-                     .overhead_bytes = 24}),
+                     .overhead_bytes = 24,
+                     .tap = tap_}),
           client_(client_config(config_)),
           path_(make_fixed(0, 0, &port_, client_, config_), make_vnic_profile(client_, config_), 0, now_) {}
 
@@ -221,6 +222,7 @@ class Target {
     SwitchConfig config_;
     std::vector<Appliance> appliances_;
     TimingWheel wheel_;
+    CaptureTap tap_;
     RequestPath requests_;
     FakePort port_;
     VnicConfig client_;

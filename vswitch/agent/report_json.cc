@@ -280,6 +280,8 @@ json vnic_json(const VnicReport& vnic) {
     json from_vm = direction_json(vnic.stats.from_vm);
     from_vm["admitted"] = tally_json(vnic.stats.admitted);
     from_vm["uplink_bytes"] = vnic.stats.uplink_bytes;
+    from_vm["cluster_bytes"] = vnic.stats.cluster_bytes;
+    from_vm["limit_left_bytes"] = vnic.stats.limit_left != INT64_MAX ? json(vnic.stats.limit_left) : json();
     return {{"name", config.name},
             {"id", vnic.id},
             {"tenant", config.tenant},
@@ -368,6 +370,13 @@ json drops_json(const SwitchReport& report) {
             {"workers", workers}};
 }
 
+json tenant_traffic_json(const SwitchReport& report) {
+    json pairs = json::array();
+    for (const TenantTrafficReport& pair : report.tenant_traffic)
+        pairs.push_back({{"from", pair.from}, {"to", pair.to}, {"bytes", pair.bytes}});
+    return pairs;
+}
+
 json status_json(const SwitchReport& report) {
     json workers = json::array();
     std::uint32_t mac_entries = 0;
@@ -405,6 +414,7 @@ json status_json(const SwitchReport& report) {
             {"mac_entries", mac_entries},
             {"tsc_hz", report.tsc_hz},
             {"tunnels", tunnels},
+            {"tenant_traffic", tenant_traffic_json(report)},
             {"vnics", vnics}};
 }
 

@@ -236,6 +236,15 @@ struct HostWindows {
 /// vNIC keeps its rates when it is added again.
 inline constexpr Nanos kVnicAbsenceMax = 2 * kNanosPerSec;
 
+/// Name of all tenants beyond limits::kTenantsMax - 1.
+inline const std::string kOtherTenants = "(others)";
+/// Frames of one tenant's VMs that VMs of another, or of the same, on this host have got.
+struct TenantTrafficReport {
+    std::string from;
+    std::string to;
+    std::uint64_t bytes = 0;
+};
+
 struct SwitchReport {
     const SwitchConfig* config = nullptr;  ///< the switch's own, valid while it lives; without vNICs
     std::uint64_t uptime_ns = 0;
@@ -248,6 +257,7 @@ struct SwitchReport {
     std::optional<UplinkReport> uplink;
     std::optional<ControllerReport> controller;
     std::vector<TunnelReport> tunnels;
+    std::vector<TenantTrafficReport> tenant_traffic;  ///< pairs with traffic
 
     // Sums over all workers.
     [[nodiscard]] UplinkStats uplink_stats() const {

@@ -32,6 +32,8 @@ inline constexpr std::uint32_t kInboxBuffers = kInboxFrames + 2 * 32 * kFrameBuf
 inline constexpr std::uint32_t kInboxPieceBuffers = 32 * kFrameBuffersMax;
 /// Queue pairs per vNIC (vCPUs of the largest guests that are common today).
 inline constexpr std::size_t kQueuesMax = 16;
+/// Tenants whose traffic to each other is counted; all others share the last place.
+inline constexpr std::size_t kTenantsMax = 256;
 /// Packets per burst: the most that one rte_vhost call moves (MAX_PKT_BURST).
 inline constexpr std::size_t kBurst = 32;
 /// Timers of vNICs, destinations and requests that fire in one iteration: bounds the burst after a stall.

@@ -55,6 +55,12 @@ constexpr std::array kHost{
          }},
     Host{{"weir_switch_vnics", Type::kGauge, "", "vNICs of the switch"},
          [](const SwitchReport& report, const Samples& out) { out(report.vnics.size()); }},
+    Host{{"weir_tenant_sent_bytes", Type::kCounter, "bytes",
+          "Bytes that VMs of a tenant sent to VMs of a tenant on this host; only pairs with traffic"},
+         [](const SwitchReport& report, const Samples& out) {
+             for (const TenantTrafficReport& pair : report.tenant_traffic)
+                 out(metrics::label("tenant", pair.from).add("to_tenant", pair.to).text(), pair.bytes);
+         }},
 };
 
 constexpr std::array kWorker{

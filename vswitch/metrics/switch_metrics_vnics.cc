@@ -56,8 +56,10 @@ constexpr std::array kTraffic{
          [](const VnicReport& vnic, const Samples& out) {
              const std::uint64_t all = vnic.stats.from_vm.delivered.bytes;
              const std::uint64_t wire = std::min(vnic.stats.uplink_bytes, all);
+             const std::uint64_t cluster = std::min(vnic.stats.cluster_bytes, wire);
              out(R"(destination="host")", all - wire);
-             out(R"(destination="wire")", wire);
+             out(R"(destination="cluster")", cluster);
+             out(R"(destination="outside")", wire - cluster);
          }},
     Vnic{{"weir_vnic_held_back_seconds", Type::kCounter, "seconds",
           "Time that the VM's ring was not polled, by reason"},
@@ -118,6 +120,12 @@ constexpr std::array kPromises{
     Vnic{{"weir_vnic_limit_bytes_per_second", Type::kGauge, "bytes_per_second",
           "Configured limit; no sample: none"},
          [](const VnicReport& vnic, const Samples& out) { write_rate(out, vnic.config.limit_bps); }},
+    Vnic{{"weir_vnic_limit_left_bytes", Type::kGauge, "bytes",
+          "Bytes that its limit pays for at once now, negative in debt; no sample: no limit"},
+         [](const VnicReport& vnic, const Samples& out) {
+             if (vnic.config.limit_bps && vnic.stats.limit_left != INT64_MAX)
+                 out.real(static_cast<double>(vnic.stats.limit_left));
+         }},
     Vnic{{"weir_vnic_limit_packets_per_second", Type::kGauge, "packets_per_second",
           "Configured limit_pps; no sample: none"},
          [](const VnicReport& vnic, const Samples& out) {

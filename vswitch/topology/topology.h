@@ -152,6 +152,8 @@ class Topology final : public SwitchControl {
     void add(const VnicConfig& config);
     void remove(VnicId id);
     void forget_removed();
+    /// A new tenant gets the next place, or the last one, which all others share.
+    [[nodiscard]] TenantSlot tenant_slot(const std::string& tenant);
     /// The configuration's limits, the guarantee's current rate, and the controller's rates below both.
     [[nodiscard]] VnicProfile profile_of(const VnicConfig& config, const Vnic& vnic) const;
     /// @return number of the command
@@ -194,6 +196,7 @@ class Topology final : public SwitchControl {
 
     // topology_report.cc
     void take_snapshots();
+    [[nodiscard]] std::vector<TenantTrafficReport> report_tenants() const;
     [[nodiscard]] VnicReport report_vnic(VnicId id) const;
     void end_guarantee_periods(Nanos now);
     void name_faults(Nanos now);
@@ -225,6 +228,7 @@ class Topology final : public SwitchControl {
     std::array<VnicGeneration, limits::kVnicsMax>
         generations_{};                       // of the vNIC that has the id, or gets it next
     std::map<std::string, Removed> removed_;  // by the vNIC's name
+    std::vector<std::string> tenants_;        // by place; the last place has no name
     LearnedFile learned_file_;
     std::map<std::string, LearnedVnic>
         left_;                          // addresses of vNICs that are not here, by name; times as now()

@@ -76,7 +76,27 @@ SwitchReport Topology::report() {
         report.workers.front().snapshot.uplink.rx.add_missed(uplink_->missed());
     }
     report.controller = controller_;
+    report.tenant_traffic = report_tenants();
     return report;
+}
+
+std::vector<TenantTrafficReport> Topology::report_tenants() const {
+    std::vector<std::string> names = tenants_;
+    names.resize(limits::kTenantsMax - 1);
+    names.push_back(kOtherTenants);
+    const auto in_use = [this](TenantSlot slot) {
+        return slot < tenants_.size() || slot == limits::kTenantsMax - 1;
+    };
+    std::vector<TenantTrafficReport> pairs;
+    for (TenantSlot from = 0; from < limits::kTenantsMax; ++from)
+        for (TenantSlot to = 0; in_use(from) && to < limits::kTenantsMax; ++to) {
+            std::uint64_t bytes = 0;
+            for (const auto& worker : workers_)
+                bytes += in_use(to) ? worker->tenant_traffic().bytes(from, to) : 0;
+            if (bytes != 0)
+                pairs.push_back({names[from], names[to], bytes});
+        }
+    return pairs;
 }
 
 VnicReport Topology::report_vnic(VnicId id) const {

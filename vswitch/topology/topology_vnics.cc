@@ -151,10 +151,18 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     if (const auto refused = refusals_.find(config.name); refused != refusals_.end())
         vnic->refusal = refused->second;
     vnic->guarantee.emplace(promise_of(in_force(config), config_.accounting), 0, now());
-    vnic->path =
-        std::make_unique<VnicPath>(make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]),
-                                   profile_of(config, *vnic), config_.flood_limit_pps, now());
+    VnicFixed fixed = make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]);
+    fixed.tenant = tenant_slot(config.tenant);
+    vnic->path = std::make_unique<VnicPath>(fixed, profile_of(config, *vnic), config_.flood_limit_pps, now());
     return vnic;
+}
+
+TenantSlot Topology::tenant_slot(const std::string& tenant) {
+    const auto known = std::ranges::find(tenants_, tenant);
+    if (known == tenants_.end() && tenants_.size() + 1 < limits::kTenantsMax)
+        return static_cast<TenantSlot>(tenants_.insert(known, tenant) - tenants_.begin());
+    const auto index = static_cast<std::size_t>(known - tenants_.begin());
+    return static_cast<TenantSlot>(std::min(index, limits::kTenantsMax - 1));
 }
 
 /// All workers have the vNIC before its rings can appear.

@@ -57,7 +57,11 @@ struct FullSwitch {
         report.vnics[0].guarantee.left_bytes = 4'000;
         report.vnics[0].guarantee.time_left = 1'500'000'000;
         report.vnics[0].stats.uplink_bytes = report.vnics[0].stats.from_vm.delivered.bytes / 2;
+        report.vnics[0].stats.cluster_bytes = 300;
+        report.vnics[0].stats.limit_left = -1'500;
+        report.vnics[1].stats.limit_left = INT64_MAX;
         report.vnics[1].refusal.why = "its host is h2";
+        report.tenant_traffic = {{"A", "B", 700}, {kOtherTenants, "A", 60}};
     }
 };
 
@@ -78,9 +82,14 @@ TEST_CASE("a report becomes a page that the strict reader takes, in seconds and 
     CHECK(page.at("weir_vnic_guarantee_left_bytes" + vm1 + "}") == 4'000);
     CHECK(page.at("weir_vnic_guarantee_left_seconds" + vm1 + "}") == 1.5);
     CHECK_FALSE(page.has(R"(weir_vnic_guarantee_left_bytes{vnic="vm2",tenant=""})"));
-    CHECK(page.at("weir_vnic_sent_bytes_total" + vm1 + R"(,destination="wire"})") +
-              page.at("weir_vnic_sent_bytes_total" + vm1 + R"(,destination="host"})") ==
-          page.at("weir_vnic_delivered_bytes_total" + vm1 + R"(,direction="from_vm"})"));
+    const std::string sent = "weir_vnic_sent_bytes_total" + vm1;
+    CHECK(page.at(sent + R"(,destination="host"})") == 450);
+    CHECK(page.at(sent + R"(,destination="cluster"})") == 300);
+    CHECK(page.at(sent + R"(,destination="outside"})") == 150);
+    CHECK(page.at("weir_vnic_limit_left_bytes" + vm1 + "}") == -1'500);
+    CHECK_FALSE(page.has(R"(weir_vnic_limit_left_bytes{vnic="vm2",tenant=""})"));
+    CHECK(page.at(R"(weir_tenant_sent_bytes_total{tenant="A",to_tenant="B"})") == 700);
+    CHECK(page.at(R"-(weir_tenant_sent_bytes_total{tenant="(others)",to_tenant="A"})-") == 60);
     CHECK(page.at("weir_vnic_limit_bytes_per_second" + vm1 + "}") == 20'000'000);
     CHECK_FALSE(page.has(R"(weir_vnic_limit_bytes_per_second{vnic="vm2",tenant=""})"));
     CHECK(page.at(R"(weir_vnic_refused{vnic="vm2",tenant=""})") == 1);

@@ -145,7 +145,9 @@ void FromVms::to_vm(const Passage& passage, VnicPath& from, const Run& run, Vnic
         from.stats.admitted.add(run.count, run.bytes_total);
         if (from.captured) [[unlikely]]
             stages_.tap.passed(CapturePoint::from_vm(from.fixed.id), run.frames, run.count);
+        const std::uint64_t before = stats.delivered.bytes;
         account(stats, run, stages_.delivery.deliver(passage.origin(), to, run, whole));
+        stages_.tenants.add(from.fixed.tenant, to.fixed.tenant, stats.delivered.bytes - before);
         return;
     }
     for (std::uint16_t i = 0; i < run.count; ++i) {
@@ -207,10 +209,12 @@ void FromVms::release_one(const Passage& passage, VnicPath& from, const PacketRe
     }
     if (from.captured) [[unlikely]]
         stages_.tap.passed(point, &frame, 1, delay);
-    if (passage.deliver(*to, frame))
-        stats.delivered.add(1, ref.bytes);
-    else
+    if (!passage.deliver(*to, frame)) {
         stats.drop(DropReason::kWorkerRingFull, 1, ref.bytes);
+        return;
+    }
+    stats.delivered.add(1, ref.bytes);
+    stages_.tenants.add(from.fixed.tenant, to->fixed.tenant, ref.bytes);
 }
 
 unsigned FromVms::serve_requests(Nanos now) {

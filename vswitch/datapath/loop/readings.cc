@@ -5,13 +5,16 @@
 
 namespace weir {
 
-void read(const Stages& stages, VnicId vnic, VnicReading& into) {
+void read(const Stages& stages, VnicId vnic, Nanos now, VnicReading& into) {
     const VnicPath& path = stages.vnics.at(vnic);
     static_cast<VnicStats&>(into) = path.stats;
     assert(balanced(into.from_vm) && balanced(into.to_vm));
     into.learned = path.guard.learned();
-    if (stages.uplink)
+    into.limit_left = path.limiter.bucket(0).level(now);
+    if (stages.uplink) {
         into.limiters = stages.uplink->egress().limits().advertised(vnic);
+        into.cluster_bytes = stages.uplink->egress().limits().sent_bytes(vnic);
+    }
     if (stages.feedback) {
         const EndpointReading reading = stages.feedback->read(vnic);
         into.received_rate = reading.received;

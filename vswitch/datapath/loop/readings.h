@@ -7,7 +7,7 @@
 namespace weir {
 
 /// All of one vNIC of this worker.
-void read(const Stages& stages, VnicId vnic, VnicReading& into);
+void read(const Stages& stages, VnicId vnic, Nanos now, VnicReading& into);
 /// Those of the worker itself: all of the snapshot but WorkerSnapshot::worker.
 void read(const Stages& stages, WorkerSnapshot& into);
 

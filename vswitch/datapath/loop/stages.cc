@@ -75,8 +75,8 @@ std::optional<RequestPath> make_requests(const Stages::Setup& setup, TimingWheel
                                                          .shared = setup.inboxes.size() > 1,
                                                          .wheel = wheel,
                                                          .wheel_id = wheel_id::kRequests,
-                                                         .tap = tap,
-                                                         .overhead_bytes = setup.overhead_bytes});
+                                                         .overhead_bytes = setup.overhead_bytes,
+                                                         .tap = tap});
 }
 
 template <class Stage>

@@ -19,6 +19,7 @@
 #include "vswitch/datapath/requests/request_path.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/cycle_bill.h"
+#include "vswitch/datapath/vnic/tenant_traffic.h"
 #include "vswitch/datapath/vnic/vnic_directory.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/link_share.h"
@@ -83,6 +84,7 @@ struct Stages {
     std::optional<RequestPath> requests;
     Delivery delivery;
     Floods floods;
+    TenantTraffic tenants;
 
   private:
     WorkerId worker_;

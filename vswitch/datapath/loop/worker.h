@@ -52,6 +52,8 @@ class Worker {
     [[nodiscard]] MacUpdateRing& mac_updates() { return stages_.vnics.updates(); }
     /// Key messages of other switches. With tunnels only.
     [[nodiscard]] KeyMessages& key_messages() { return stages_.tunnels->key_messages; }
+    /// Bytes between tenants on this host; read by any thread.
+    [[nodiscard]] const TenantTraffic& tenant_traffic() const { return stages_.tenants; }
     [[nodiscard]] WorkerId id() const { return id_; }
 
     WorkerStats stats;  ///< cycles and busy iterations are counted by the thread that calls run_once()

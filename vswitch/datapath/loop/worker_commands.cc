@@ -26,7 +26,7 @@ bool Worker::run_commands(Nanos now) {
         [&](const command::ChangeVnic& change) { change_vnic(change.vnic, *change.profile, now); },
         [&](const command::RemoveVnic& remove) { remove_vnic(remove.vnic, now); },
         [&](const command::UpdateMac& learned) { stages_.vnics.on_update(learned.update, now); },
-        [&](const command::ReadVnic& wanted) { read(stages_, wanted.vnic, *wanted.stats); },
+        [&](const command::ReadVnic& wanted) { read(stages_, wanted.vnic, now, *wanted.stats); },
         [&](const command::ReadWorker& wanted) { read_worker(wanted); },
         [&](const command::ReadRequests& wanted) {
             if (stages_.requests)

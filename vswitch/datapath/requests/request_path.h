@@ -74,9 +74,9 @@ class RequestPath {
         WorkerId worker;
         bool shared;  ///< there are other workers
         TimingWheel& wheel;
-        std::uint32_t wheel_id;  ///< of service flow 0; there are limits::kRequestFlowsMax
-        CaptureTap& tap;
+        std::uint32_t wheel_id;        ///< of service flow 0; there are limits::kRequestFlowsMax
         std::uint32_t overhead_bytes;  ///< accounted per wire frame on top of its length
+        CaptureTap& tap;
     };
     explicit RequestPath(const Setup& setup);
 

@@ -29,6 +29,7 @@
 #include "vswitch/datapath/vnic/backpressure.h"
 #include "vswitch/datapath/vnic/flood_queue.h"
 #include "vswitch/datapath/vnic/mac_table.h"
+#include "vswitch/datapath/vnic/tenant_traffic.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/qos/buckets/multi_bucket.h"
 #include "vswitch/qos/requests/request_gate.h"
@@ -104,6 +105,7 @@ struct VnicFixed {
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
     bool encrypted = false;  ///< over the wire in tunnels only
+    TenantSlot tenant = 0;   ///< of the agent's list of tenants
 };
 
 /// @param id free, below limits::kVnicsMax  @param port outlives the path

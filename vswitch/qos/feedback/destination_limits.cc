@@ -33,7 +33,8 @@ DestinationLimits::DestinationLimits(std::uint32_t capacity, std::size_t vnics, 
       entries_(capacity),
       allocations_(capacity),
       counts_(vnics),
-      allocated_counts_(vnics) {
+      allocated_counts_(vnics),
+      sent_(vnics) {
     assert(std::has_single_bit(capacity) && capacity > 1);
 }
 

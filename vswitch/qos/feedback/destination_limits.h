@@ -103,8 +103,10 @@ class DestinationLimits {
     void touch(DestinationId at, Nanos now) { entries_[at].used_at = ticks(now); }
     /// Counts sent bytes, if the destination has an allocation.
     void count(DestinationId at, std::uint32_t bytes) {
-        if (entries_[at].allocated)
-            allocations_[at].bytes += bytes;
+        if (!entries_[at].allocated)
+            return;
+        allocations_[at].bytes += bytes;
+        sent_[entries_[at].vnic] += bytes;
     }
     /// Counts dropped bytes likewise.
     void count_refused(DestinationId at, std::uint32_t bytes) {
@@ -124,6 +126,8 @@ class DestinationLimits {
     [[nodiscard]] std::uint32_t advertised(VnicId vnic) const {
         return counts_[vnic] - allocated_counts_[vnic];
     }
+    /// Bytes that the vNIC has sent to destinations with an allocation.
+    [[nodiscard]] std::uint64_t sent_bytes(VnicId vnic) const { return sent_[vnic]; }
     [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(entries_.size()); }
 
   private:
@@ -183,6 +187,7 @@ class DestinationLimits {
     std::vector<Allocation> allocations_;  // by destination
     std::vector<std::uint32_t> counts_;    // destinations by vNIC
     std::vector<std::uint32_t> allocated_counts_;
+    std::vector<std::uint64_t> sent_;  // bytes to destinations with an allocation, by vNIC
 };
 
 template <typename MayErase, typename Changed>
@@ -216,6 +221,7 @@ void DestinationLimits::erase_vnic(VnicId vnic, Closed&& closed) {
         closed(at);
         erase(at);
     }
+    sent_[vnic] = 0;
 }
 
 }  // namespace weir

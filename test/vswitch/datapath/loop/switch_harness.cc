@@ -97,9 +97,10 @@ VnicId SwitchHarness::add(const VnicConfig& config, Port& port) {
 
 void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
     Vnic& vnic = vnics_[id];
-    vnic.path = std::make_unique<VnicPath>(
-        make_fixed(id, config.worker.value_or(0), &port, config, config_, vnic.generation),
-        make_vnic_profile(config, config_), config_.flood_limit_pps, now);
+    VnicFixed fixed = make_fixed(id, config.worker.value_or(0), &port, config, config_, vnic.generation);
+    fixed.tenant = static_cast<TenantSlot>(config.tenant.empty() ? 0 : config.tenant[0] - 'A' + 1);
+    vnic.path =
+        std::make_unique<VnicPath>(fixed, make_vnic_profile(config, config_), config_.flood_limit_pps, now);
     post_to_all(command::AddVnic{vnic.path.get()});
 }
 

@@ -15,7 +15,7 @@
 
 namespace weir::testing {
 
-/// A vNIC called vm<n> with the address mac(n).
+/// A vNIC called vm<n> with the address mac(n). Tenants A, B, ... have the places 1, 2, ...
 [[nodiscard]] VnicConfig vm(unsigned n);
 
 /// A host on the wire.

@@ -149,6 +149,7 @@ TEST_CASE("a flow with an allocation is held to the lower of that and the advert
     CHECK(table.rate(flow) == 1'000'000);  // it is only counted
     table.count(flow, 100);
     table.count(flow, 50);
+    CHECK(table.sent_bytes(table.vnic_of(flow)) == 150);
     CHECK(table.allocated_bytes(flow) == 150);
     CHECK(table.allocate(1, 77, 500, 1'000).change == DestinationLimits::Change::kChanged);
     CHECK(table.rate(flow) == 500);  // a rule may be lower than feedback ever is
