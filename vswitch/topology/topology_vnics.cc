@@ -158,11 +158,10 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
 }
 
 TenantSlot Topology::tenant_slot(const std::string& tenant) {
-    const auto known = std::ranges::find(tenants_, tenant);
-    if (known == tenants_.end() && tenants_.size() + 1 < limits::kTenantsMax)
-        return static_cast<TenantSlot>(tenants_.insert(known, tenant) - tenants_.begin());
-    const auto index = static_cast<std::size_t>(known - tenants_.begin());
-    return static_cast<TenantSlot>(std::min(index, limits::kTenantsMax - 1));
+    const auto slot = static_cast<std::size_t>(std::ranges::find(tenants_, tenant) - tenants_.begin());
+    if (slot == tenants_.size() && slot + 1 < limits::kTenantsMax)
+        tenants_.push_back(tenant);
+    return static_cast<TenantSlot>(slot < tenants_.size() ? slot : limits::kTenantsMax - 1);
 }
 
 /// All workers have the vNIC before its rings can appear.

@@ -56,6 +56,12 @@ class L2Test(Case):
         self.assertEqual(received[2], sent)
         self.assertEqual(received[3:], [[], []])
 
+    def test_bytes_between_tenants_are_reported_by_their_names(self):
+        self.start_switch(self.listener(2, tenant="B"), self.listener(3, tenant="A"))
+        self.send(1, [*frames.numbered(mac(1), mac(2), 40), *frames.numbered(mac(1), mac(3), 10)], tenant="A")
+        self.assertEqual(self.switch.ctl("status")["tenant_traffic"],
+                         [{"from": "A", "to": "B", "bytes": 40 * 84}, {"from": "A", "to": "A", "bytes": 10 * 84}])
+
     def test_a_learned_address_is_no_longer_flooded(self):
         self.start_switch(self.listener(2, anti_spoofing=False))
         self.send(3, [frames.frame(UNKNOWN, BROADCAST)], anti_spoofing=False)
