@@ -18,6 +18,18 @@ bool has_worker_promises(const Cluster& cluster, HostIndex host) {
     });
 }
 
+bool takes_worker_promises(const Session& session) {
+    return wire::has(session.capabilities, wire::capability::kWorkerPromises);
+}
+
+/// The part of the promise that the session's switch takes.
+VnicPromise promise_to(const Session& session, const TenantVnicConfig& vnic) {
+    VnicPromise promise = promise_of(vnic);
+    if (!takes_worker_promises(session))
+        promise.worker = {};
+    return promise;
+}
+
 }  // namespace
 
 VnicPromise promise_of(const TenantVnicConfig& vnic) {
@@ -44,9 +56,7 @@ void add_promises(const Cluster& cluster, const Session& session, wire::Tables& 
             continue;
         if (left-- == 0)
             return;
-        end.promise = promise_of(config_of(cluster, *vnic));
-        if (!wire::has(session.capabilities, wire::capability::kWorkerPromises))
-            end.promise->worker = {};
+        end.promise = promise_to(session, config_of(cluster, *vnic));
     }
 }
 
@@ -56,8 +66,7 @@ std::vector<std::string> promise_warnings(const Cluster& cluster, const Session&
             "the switch does not know promises: reservations, limits, shares and guarantee kinds at its "
             "uplink are those of its own file; upgrade its weir-switch"};
     std::vector<std::string> warnings;
-    if (!wire::has(session.capabilities, wire::capability::kWorkerPromises) &&
-        has_worker_promises(cluster, session.host))
+    if (!takes_worker_promises(session) && has_worker_promises(cluster, session.host))
         warnings.emplace_back(
             "the switch does not know promises of packets, cycles and encryption: these are those of its own "
             "file; upgrade its weir-switch");
@@ -67,7 +76,7 @@ std::vector<std::string> promise_warnings(const Cluster& cluster, const Session&
         if (vnic == nullptr || vnic->host != session.host)
             continue;
         const std::vector<PromiseDifference> differing =
-            differences(promise_of(config_of(cluster, *vnic)), file);
+            differences(promise_to(session, config_of(cluster, *vnic)), file);
         if (differing.empty())
             continue;
         if (warnings.size() == kNamedMax)

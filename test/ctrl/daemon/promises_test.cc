@@ -116,6 +116,8 @@ TEST_CASE(
     "[vnic_promises]") {
     PromisesWorld world;
     std::erase(world.h1.hello.capabilities, std::string(wire::capability::kWorkerPromises));
+    // Values of workers that its file states hold there: they are no difference.
+    world.h1.hello.vnics[0].stated = VnicPromise{.worker = {.cycle_shares = 7, .encrypt_reservation = 9}};
     world.join_all();
     CHECK(world.warnings("h1").empty());
     world.vnic(0, 0).worker = {.cycle_shares = 300, .encrypt_reservation = 5'000'000};
