@@ -1,0 +1,44 @@
+// event_log.cc - bounded in all, and for each vNIC.
+#include "vswitch/agent/history/event_log.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir {
+
+const char* name_of(EventKind kind) {
+    constexpr std::array<const char*, static_cast<std::size_t>(EventKind::kCount)> kNames{
+        "started",         "added",           "changed",         "removed",   "up",          "down",
+        "ring_stopped",    "front_end_fault", "link_lost",       "link_back", "refused",     "served",
+        "guarantee_ended", "held_back",       "held_back_ended", "drops",     "drops_ended", "controller"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+void EventLog::add_of_vnic(Nanos at, const std::string& vnic, EventKind kind, const std::string& detail) {
+    const auto is_its = [&](const Event& event) { return event.vnic == vnic; };
+    if (static_cast<std::size_t>(std::ranges::count_if(events_, is_its)) >= kEventsOfVnicMax)
+        events_.erase(std::ranges::find_if(events_, is_its));
+    add({.at = at, .kind = kind, .vnic = vnic, .part = "vnic", .detail = detail});
+}
+
+void EventLog::add_of(const char* part, Nanos at, EventKind kind, const std::string& detail) {
+    add({.at = at, .kind = kind, .vnic = {}, .part = part, .detail = detail});
+}
+
+void EventLog::add(Event event) {
+    event.number = ++last_number_;
+    event.detail.resize(std::min(event.detail.size(), kDetailMax));
+    if (events_.size() == kEventsMax)
+        events_.pop_front();
+    events_.push_back(std::move(event));
+}
+
+std::vector<Event> EventLog::since(Nanos from, std::uint64_t number) const {
+    std::vector<Event> found;
+    std::ranges::copy_if(events_, std::back_inserter(found),
+                         [&](const Event& event) { return event.at >= from && event.number > number; });
+    std::ranges::stable_sort(found, {}, &Event::at);
+    return found;
+}
+
+}  // namespace weir
