@@ -30,6 +30,10 @@ class FakeControl : public SwitchControl {
                                       {"appliances", {{{"name", "disk"}, {"limit", "800tokens"}}}}},
                                      "vnic", config_, {});
         config_.vnics.push_back(std::get<VnicConfig>(vnic));
+        VnicTrack& track = history_.begin("vm1", kNanosPerSec);
+        for (Nanos at = kNanosPerSec; at <= 2 * kNanosPerSec; at += 100'000'000)
+            history_.add(track, {.sent_bytes = at / 1'000}, at);
+        history_.events.add_of_vnic(kNanosPerSec, "vm1", EventKind::kUp);
     }
 
     SwitchReport report() override {
@@ -57,8 +61,12 @@ class FakeControl : public SwitchControl {
     void stop_capture(std::uint64_t) override {}
     void note_controller(const ControllerReport&) override {}
     void tick() override {}
+    const SwitchHistory& history() const override { return history_; }
+    Moment moment() const override { return {2 * kNanosPerSec, kNow}; }
 
   private:
+    static constexpr std::uint64_t kNow = 1'795'773'600'000'000'000;
+
     std::vector<VnicConfig>::iterator find(const std::string& name) {
         const auto it = std::find_if(config_.vnics.begin(), config_.vnics.end(),
                                      [&](const VnicConfig& vnic) { return vnic.name == name; });
@@ -67,6 +75,7 @@ class FakeControl : public SwitchControl {
     }
 
     SwitchConfig config_;
+    SwitchHistory history_{kNow - 2 * kNanosPerSec};
 };
 
 void check_state(const SwitchConfig& config) {

@@ -10,6 +10,12 @@ namespace weir {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{10};
+/// Between two samples of vNICs.
+constexpr std::chrono::milliseconds kSample{1};
+
+constexpr Nanos nanos(std::chrono::milliseconds span) {
+    return static_cast<Nanos>(std::chrono::nanoseconds(span).count());
+}
 
 Nanos clock_now() {
     return static_cast<Nanos>(
@@ -27,8 +33,16 @@ Agent::Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* l
 
 void Agent::run(const std::atomic<bool>& stop) {
     notifier_.ready(clock_now());
+    Nanos tick_due = 0;
     while (!stop.load(std::memory_order_relaxed)) {
-        socket_.serve(kTick, [&](std::string_view request) { return answer(control_, request, step_); });
+        socket_.serve(clock_ == nullptr ? kSample : kTick,
+                      [&](std::string_view request) { return answer(control_, request, step_); });
+        if (clock_ == nullptr) {  // else step() takes samples
+            control_.sample();
+            if (clock_now() < tick_due)
+                continue;
+            tick_due = clock_now() + nanos(kTick);
+        }
         tick();
         if (desk_ != nullptr)
             desk_->serve(clock_now(), [this] { return control_.report(); });
@@ -44,13 +58,17 @@ void Agent::tick() {
 }
 
 Nanos Agent::step(const ClockStep& step) {
-    constexpr Nanos kPeriod = std::chrono::nanoseconds(kTick).count();
+    constexpr Nanos kPeriod = nanos(kTick);
+    constexpr Nanos kSamplePeriod = nanos(kSample);
     std::uint64_t count = 0;
     for (std::uint64_t left = step.turns(); left != 0; left -= count) {
-        const Nanos due = (clock_->now() / kPeriod + 1) * kPeriod;
-        count = std::min(left, (due - clock_->now() + step.turn - 1) / step.turn);
+        const Nanos before = clock_->now();
+        const Nanos due = (before / kSamplePeriod + 1) * kSamplePeriod;
+        count = std::min(left, (due - before + step.turn - 1) / step.turn);
         control_.turns(count, step.turn);
         if (clock_->now() >= due)
+            control_.sample();
+        if (clock_->now() / kPeriod != before / kPeriod)
             tick();
     }
     return clock_->now();

@@ -2,11 +2,13 @@
 // Source: docs/design.md 2; sd_notify(3). Units: Nanos of a monotonic clock.
 // Threads: run() on the main thread; everything here belongs to that thread.
 //
-// A tick every 10 ms: requests on the command socket, the topology's tick, the link to the controller. When
+// A tick every 10 ms: the topology's tick, the link to the controller. Between ticks requests on the command
+// socket are served, and every millisecond samples of vNICs are taken for their history. When
 // systemd supervises the switch (WATCHDOG_USEC), the agent feeds its watchdog twice in that time, but only
 // while all workers answer: with WatchdogSec=30 a switch whose worker stands still is restarted after 30 s.
 //
-// On a stepped clock a tick every 10 ms of its time, too, between two poll turns. Ticks of real time go on,
+// On a stepped clock a tick every 10 ms of its time, too, and samples every millisecond, between two poll
+// turns. Ticks of real time go on,
 // so that messages arrive, commands are answered and vNICs come up while time stands still.
 #pragma once
 

@@ -27,6 +27,7 @@
 #include "common/error.h"
 #include "common/types.h"
 #include "common/wire/records.h"
+#include "vswitch/agent/history/switch_history.h"
 #include "vswitch/base/capture.h"
 #include "vswitch/base/stats.h"
 #include "vswitch/config/config.h"
@@ -346,6 +347,19 @@ class SwitchControl {
     /// Every 10 ms: link states, MAC updates between workers, tunnels, guarantee periods. May wait for
     /// workers, and throws nothing when one does not answer.
     virtual void tick() = 0;
+    /// Every millisecond: takes the samples of vNICs that workers have made since the last call, and asks for
+    /// the next ones. Waits for no worker that polls: samples come late then.
+    virtual void sample() {}
+    /// The past of vNICs, and events.
+    [[nodiscard]] virtual const SwitchHistory& history() const = 0;
+    /// The same moment on the clock of history(), and as Unix time in ns.
+    struct Moment {
+        Nanos now = 0;
+        std::uint64_t unix_now = 0;
+        /// Unix time in ns.
+        [[nodiscard]] std::uint64_t unix_of(Nanos time) const { return unix_now - now + time; }
+    };
+    [[nodiscard]] virtual Moment moment() const = 0;
     /// On a stepped clock: so many poll turns of every worker, before each of which the clock moves by
     /// `span`, in ns; returns when they are over. Without one it does nothing.
     virtual void turns(std::uint64_t /*count*/, Nanos /*span*/) {}

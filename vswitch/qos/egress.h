@@ -199,6 +199,8 @@ class Egress {
             limits_.count(destination, packet.bytes);
     }
     [[nodiscard]] bool backlogged() const { return scheduler_->backlogged(); }
+    /// Of the vNIC's queue, without those of destinations; see LinkScheduler.
+    [[nodiscard]] Nanos backlog_since(VnicId vnic) const { return scheduler_->backlog_since(vnic); }
     /// See LinkScheduler::next_ready().
     [[nodiscard]] Nanos next_ready(Nanos now) const { return scheduler_->next_ready(now); }
 

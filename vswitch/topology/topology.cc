@@ -4,7 +4,6 @@
 #include <rte_launch.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
 #include <ctime>
 #include <optional>
 
@@ -72,12 +71,14 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
     config_.buffers = eal.buffers();
-    unix_origin_ =
-        static_cast<std::uint64_t>(
-            std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count()) -
-        now();
+    unix_origin_ = unix_clock() - now();
+    if (eal_.clock() != nullptr)  // so that seconds of history are whole ones of a clock that stands still
+        unix_origin_ -= unix_origin_ % kNanosPerSec;
+    history_.emplace(unix_origin_);
     build_uplink();
     build_workers(files);
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+        samplings_.push_back(std::make_unique<Sampling>());
     worker_snapshots_.resize(workers_.size());
     vhost_ = std::make_unique<VhostDriver>(quiescence_);
     read_learned();
@@ -85,6 +86,8 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
         start_workers();
         for (const VnicConfig& vnic : config.vnics)
             add(vnic);
+        history_->events.add_of("switch", now(), EventKind::kStarted,
+                                std::to_string(config.vnics.size()) + " vNICs");
     } catch (...) {  // the destructor does not run, and the workers use members
         stop_workers();
         throw;
@@ -251,19 +254,20 @@ void Topology::tick() {
     link_polled_ = now;
     name_faults(now);
     watch_links(now);
+    note_states(now);
 }
 
 void Topology::watch_links(Nanos now) {
     if (uplink_)
-        watch_link(*uplink_, "uplink", uplink_named_, now);
+        watch_link(*uplink_, nullptr, uplink_named_, now);
     for (const auto& vnic : vnics_)
         if (vnic && vnic->device)
-            watch_link(*vnic->device, "vNIC " + vnic->config.name, vnic->link_named, now);
+            watch_link(*vnic->device, vnic.get(), vnic->link_named, now);
 }
 
 /// Opens the device anew when its interface is back. The log has each change, but at most one in 10 s: the
 /// other end of a veth may be a tenant's.
-void Topology::watch_link(NicDevice& device, const std::string& owner, NamedFault& named, Nanos now) {
+void Topology::watch_link(NicDevice& device, const Vnic* vnic, NamedFault& named, Nanos now) {
     constexpr Nanos kGap = 10 * kNanosPerSec;
     if (device.poll_link()) {
         quiescence_.wait();
@@ -272,10 +276,16 @@ void Topology::watch_link(NicDevice& device, const std::string& owner, NamedFaul
     const std::string& fault = device.link_fault();
     if (fault == named.text || (named.at != 0 && now - named.at < kGap))
         return;
+    const std::string owner = vnic == nullptr ? "uplink" : "vNIC " + vnic->config.name;
     if (fault.empty())
         spdlog::info("{}: its device has a link again", owner);
     else
         spdlog::warn("{}: down: {}", owner, fault);
+    const EventKind kind = fault.empty() ? EventKind::kLinkBack : EventKind::kLinkLost;
+    if (vnic == nullptr)
+        history_->events.add_of("uplink", now, kind, fault);
+    else
+        history_->events.add_of_vnic(now, vnic->config.name, kind, fault);
     named = {fault, now};
 }
 

@@ -7,7 +7,7 @@
 // samples out, rates, windows and refusals in; topology_promises.cc puts its promises to vNICs in the place
 // of the file's values; topology_learned.cc keeps guests' assigned addresses over a restart and over a vNIC's
 // removal; topology_report.cc takes snapshots for reports, guarantee periods and usage; topology_captures.cc
-// copies frames for captures.
+// copies frames for captures; topology_history.cc takes samples and notes events.
 #pragma once
 
 #include <array>
@@ -66,6 +66,9 @@ class Topology final : public SwitchControl {
     void stop_capture(std::uint64_t number) override;
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
+    void sample() override;
+    [[nodiscard]] const SwitchHistory& history() const override { return *history_; }
+    [[nodiscard]] Moment moment() const override;
     void turns(std::uint64_t count, Nanos span) override;
 
   private:
@@ -104,6 +107,8 @@ class Topology final : public SwitchControl {
         std::vector<PromiseDifference> differences_named;  // between its promise and its file
         std::uint64_t last_command = 0;  // of the owner: until it is done, values that it refers to must stay
         bool profile_due = false;        // the last one was not posted: its owner did not answer
+        VnicTrack* track = nullptr;      // its history, once all workers have it
+        bool was_up = false;             // when events were noted last
     };
 
     /// A removed vNIC, which may be added again.
@@ -124,12 +129,21 @@ class Topology final : public SwitchControl {
         Nanos read = 0;                                 // when frames were taken last
     };
 
+    /// The samples of one worker's vNICs. While a command is not done the worker writes into them.
+    struct Sampling {
+        VnicSamples samples;
+        std::uint64_t command = 0;  // that may not be done; 0: there is none
+        std::vector<VnicId> vnics;  // all that it owns
+        std::size_t next = 0;       // of them, with which the next command begins
+    };
+
     // topology.cc
     void build_uplink();
     void build_workers(const ConfigFiles& files);
     void start_workers();
     void watch_links(Nanos now);
-    void watch_link(NicDevice& device, const std::string& owner, NamedFault& named, Nanos now);
+    /// @param vnic the one that has the device; null: it is the uplink
+    void watch_link(NicDevice& device, const Vnic* vnic, NamedFault& named, Nanos now);
     void stop_workers();
     [[nodiscard]] Nanos now() const { return eal_.now(); }
     /// Hands a command to a worker. @return its number, for await() @throws HostError as await()
@@ -173,7 +187,7 @@ class Topology final : public SwitchControl {
     /// By name, so that a vNIC that is removed and added again keeps its rates.
     [[nodiscard]] Rates rates_of(const std::string& vnic) const;
     void bound_by_controller(VnicConfig& vnic, const Rates& rates) const;
-    void log_refusal(const Vnic& vnic) const;
+    void log_refusal(const Vnic& vnic);
     std::uint64_t post_peer_rates(VnicId id, std::map<std::uint64_t, std::uint64_t> rates);
 
     // topology_captures.cc
@@ -193,6 +207,15 @@ class Topology final : public SwitchControl {
     [[nodiscard]] bool taken_by_another(const Vnic& vnic, const IpAddress& address) const;
     void write_learned();
     void name_unknown_guests();
+
+    // topology_history.cc
+    [[nodiscard]] static std::uint64_t unix_clock();
+    void begin_history(VnicId id);
+    void end_history(VnicId id);
+    void ask_samples(WorkerId worker);
+    void take_samples(WorkerId worker);
+    void note_states(Nanos now);
+    void note_drops(Nanos now);
 
     // topology_report.cc
     void take_snapshots();
@@ -240,6 +263,8 @@ class Topology final : public SwitchControl {
     Nanos billing_period_ = kNanosPerSec;
     std::deque<UsageReport> usage_;
     std::uint64_t unix_origin_ = 0;  // Unix time, ns, when now() was 0
+    std::optional<SwitchHistory> history_;
+    std::vector<std::unique_ptr<Sampling>> samplings_;  // by worker
     std::optional<ControllerReport> controller_;
     FlowRates controller_rates_;
     std::vector<DestinationSample::Taken> destinations_;  // by worker, as last taken

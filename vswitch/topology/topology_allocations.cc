@@ -166,8 +166,11 @@ void Topology::set_refusals(const Refusals& refusals) {
     post_due_profiles();
 }
 
-void Topology::log_refusal(const Vnic& vnic) const {
-    if (vnic.refusal.why.empty())
+void Topology::log_refusal(const Vnic& vnic) {
+    const bool is_served = vnic.refusal.why.empty();
+    history_->events.add_of_vnic(now(), vnic.config.name,
+                                 is_served ? EventKind::kServed : EventKind::kRefused, vnic.refusal.why);
+    if (is_served)
         return spdlog::info("vNIC {}: the controller refuses it no more; it is served as configured",
                             vnic.config.name);
     const bool is_held = service_of(vnic.refusal, config_.controller) == OnRefused::kHold;

@@ -28,6 +28,14 @@ LearnedReport learned_report(const LearnedAddress& learned, Nanos now) {
             .left = ends ? std::optional(learned.until - now) : std::nullopt};
 }
 
+/// "connected", "refused: REASON".
+std::string state_text(const ControllerReport& controller) {
+    for (const std::string& reason : {controller.refusal, controller.ignored, controller.fault})
+        if (!reason.empty())
+            return controller.state + ": " + reason;
+    return controller.state;
+}
+
 }  // namespace
 
 /// Posts all snapshots before it waits for the first, so that a report takes one or two iterations of a
@@ -146,11 +154,13 @@ VnicReport Topology::report_vnic(VnicId id) const {
 /// many its guest causes.
 void Topology::name_faults(Nanos now) {
     constexpr Nanos kGap = 10 * kNanosPerSec;
-    const auto name = [now](const Vnic& vnic, NamedFault& named, std::string fault, const char* what) {
+    const auto name = [&](const Vnic& vnic, NamedFault& named, std::string fault, const char* what,
+                          EventKind kind) {
         if (fault == named.text || (named.at != 0 && now - named.at < kGap))
             return;
         if (!fault.empty()) {
             spdlog::warn("vNIC {}: {}{}", vnic.config.name, what, fault);
+            history_->events.add_of_vnic(now, vnic.config.name, kind, fault);
             named.at = now;
         }
         named.text = std::move(fault);
@@ -159,14 +169,17 @@ void Topology::name_faults(Nanos now) {
         if (!vnic)
             continue;
         name(*vnic, vnic->ring_fault, vnic->port->ring_fault(),
-             "stopped until its driver sets it up again: ");
-        name(*vnic, vnic->front_end_fault, vnic->port->front_end_fault(), "");
+             "stopped until its driver sets it up again: ", EventKind::kRingStopped);
+        name(*vnic, vnic->front_end_fault, vnic->port->front_end_fault(), "", EventKind::kFrontEndFault);
     }
 }
 
 void Topology::note_controller(const ControllerReport& controller) {
     const std::scoped_lock lock(mutex_);
+    const std::string before = controller_ ? state_text(*controller_) : "";
     controller_ = controller;
+    if (const std::string state = state_text(controller); state != before)
+        history_->events.add_of("controller", now(), EventKind::kController, state);
 }
 
 void Topology::record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends) {
@@ -222,6 +235,7 @@ void Topology::end_guarantee_periods(Nanos now) {
         take_snapshots();
         write_learned();
         name_unknown_guests();
+        note_drops(now);
         GuaranteeRound round(config_.uplink.capacity_bps() / kBitsPerByte);
         std::array<std::uint64_t, limits::kVnicsMax> rates_before{};
         for (VnicId id = 0; id < vnics_.size(); ++id) {
@@ -229,10 +243,13 @@ void Topology::end_guarantee_periods(Nanos now) {
                 continue;
             Vnic& vnic = *vnics_[id];
             rates_before[id] = vnic.guarantee->rate();
+            const GuaranteeKind kind_before = vnic.guarantee->kind();
             const DirectionStats& from_vm = vnic.snapshot.from_vm;
             const auto period =
                 vnic.guarantee->end_period(from_vm.delivered.bytes, now, from_vm.queued.packets != 0);
             record_usage(vnic, period, bill_ends || (period && period->kind != vnic.guarantee->kind()));
+            if (kind_before == GuaranteeKind::kDynamic && vnic.guarantee->kind() != kind_before)
+                history_->events.add_of_vnic(now, vnic.config.name, EventKind::kGuaranteeEnded);
             if (period)
                 round.add(*vnic.guarantee, *period);
         }

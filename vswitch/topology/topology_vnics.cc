@@ -54,6 +54,7 @@ void Topology::add_vnic(const VnicConfig& vnic) {
     add(vnic);
     removed_.erase(vnic.name);
     spdlog::info("vNIC {} added", vnic.name);
+    history_->events.add_of_vnic(now(), vnic.name, EventKind::kAdded);
 }
 
 void Topology::change_vnic(const VnicConfig& changed) {
@@ -66,6 +67,7 @@ void Topology::change_vnic(const VnicConfig& changed) {
     vnic.config = changed;
     name_differences(vnic);
     spdlog::info("vNIC {} changed", changed.name);
+    history_->events.add_of_vnic(now(), changed.name, EventKind::kChanged);
 }
 
 void Topology::change_guarantee(Vnic& vnic, const VnicConfig& file) {
@@ -89,6 +91,7 @@ void Topology::remove_vnic(const std::string& name) {
     left_[name] = learned_of(vnic);
     remove(id);
     spdlog::info("vNIC {} removed", name);
+    history_->events.add_of_vnic(now(), name, EventKind::kRemoved);
 }
 
 void Topology::forget_removed() {
@@ -184,12 +187,14 @@ void Topology::add(const VnicConfig& config) {
         throw;
     }
     left_.erase(config.name);
+    begin_history(id);
     name_differences(vnic);
     vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
 }
 
 void Topology::remove(VnicId id) {
     Vnic& vnic = *vnics_[id];
+    end_history(id);
     if (vnic.config.device.empty())
         vhost_->remove(vnic.config.socket);
     if (steering_)

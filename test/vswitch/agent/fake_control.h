@@ -24,6 +24,9 @@ inline VnicConfig vnic(const char* name, std::uint64_t mac) {
 
 class FakeControl final : public SwitchControl {
   public:
+    /// When the clock has its first value: 2026-11-27 10:00:00 UTC, in ns.
+    static constexpr std::uint64_t kUnixStart = 1'795'773'600'000'000'000;
+
     FakeControl() {
         state.host = "h1";
         state.uplink.device = "net_null0";
@@ -94,6 +97,9 @@ class FakeControl final : public SwitchControl {
     void stop_capture(std::uint64_t capture) override { stopped_captures.push_back(capture); }
     void note_controller(const ControllerReport& report) override { controller = report; }
     void tick() override { ++ticks; }
+    void sample() override { ++samples; }
+    const SwitchHistory& history() const override { return past; }
+    Moment moment() const override { return {clock.now(), kUnixStart - SteppedClock::kStart + clock.now()}; }
     void turns(std::uint64_t count, Nanos span) override {
         turns_made += count;
         clock.advance(count * span);
@@ -117,6 +123,8 @@ class FakeControl final : public SwitchControl {
     CapturedFrames captured;             ///< the next that are taken
     std::vector<std::uint64_t> stopped_captures;
     std::uint64_t turns_made = 0;
+    std::atomic<unsigned> samples{0};
+    SwitchHistory past{kUnixStart - SteppedClock::kStart};
     SteppedClock clock;  ///< that turns() moves
 
   private:

@@ -15,7 +15,7 @@ const char* name_of(EventKind kind) {
 }
 
 void EventLog::add_of_vnic(Nanos at, const std::string& vnic, EventKind kind, const std::string& detail) {
-    const auto is_its = [&](const Event& event) { return event.vnic == vnic; };
+    const auto is_its = [&](const SwitchEvent& event) { return event.vnic == vnic; };
     if (static_cast<std::size_t>(std::ranges::count_if(events_, is_its)) >= kEventsOfVnicMax)
         events_.erase(std::ranges::find_if(events_, is_its));
     add({.at = at, .kind = kind, .vnic = vnic, .part = "vnic", .detail = detail});
@@ -25,7 +25,7 @@ void EventLog::add_of(const char* part, Nanos at, EventKind kind, const std::str
     add({.at = at, .kind = kind, .vnic = {}, .part = part, .detail = detail});
 }
 
-void EventLog::add(Event event) {
+void EventLog::add(SwitchEvent event) {
     event.number = ++last_number_;
     event.detail.resize(std::min(event.detail.size(), kDetailMax));
     if (events_.size() == kEventsMax)
@@ -33,11 +33,11 @@ void EventLog::add(Event event) {
     events_.push_back(std::move(event));
 }
 
-std::vector<Event> EventLog::since(Nanos from, std::uint64_t number) const {
-    std::vector<Event> found;
+std::vector<SwitchEvent> EventLog::since(Nanos from, std::uint64_t number) const {
+    std::vector<SwitchEvent> found;
     std::ranges::copy_if(events_, std::back_inserter(found),
-                         [&](const Event& event) { return event.at >= from && event.number > number; });
-    std::ranges::stable_sort(found, {}, &Event::at);
+                         [&](const SwitchEvent& event) { return event.at >= from && event.number > number; });
+    std::ranges::stable_sort(found, {}, &SwitchEvent::at);
     return found;
 }
 

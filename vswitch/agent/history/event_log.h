@@ -39,7 +39,7 @@ enum class EventKind : std::uint8_t {
 /// In reports; never changes.
 [[nodiscard]] const char* name_of(EventKind kind);
 
-struct Event {
+struct SwitchEvent {
     std::uint64_t number = 0;  ///< 1 is the first since the start
     Nanos at = 0;
     EventKind kind = EventKind::kStarted;
@@ -59,14 +59,14 @@ class EventLog {
     void add_of(const char* part, Nanos at, EventKind kind, const std::string& detail = "");
 
     /// Those with a higher number that began at `from` or later, in the order of their times.
-    [[nodiscard]] std::vector<Event> since(Nanos from, std::uint64_t number = 0) const;
+    [[nodiscard]] std::vector<SwitchEvent> since(Nanos from, std::uint64_t number = 0) const;
     /// Of the last event; 0: there was none.
     [[nodiscard]] std::uint64_t last_number() const { return last_number_; }
 
   private:
-    void add(Event event);
+    void add(SwitchEvent event);
 
-    std::deque<Event> events_;
+    std::deque<SwitchEvent> events_;
     std::uint64_t last_number_ = 0;
 };
 

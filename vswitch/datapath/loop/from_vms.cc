@@ -191,7 +191,7 @@ void FromVms::release(VnicPath& from, Nanos now) {
         from.queued_buffers -= ref.buffers;
         stats.queued.remove(1, ref.bytes);
         from.stats.admitted.add(1, ref.bytes);
-        from.queue_delay.add(now - ref.enqueued);
+        from.note_delay(now - ref.enqueued);
         release_one(passage, from, ref);
     }
 }
@@ -239,7 +239,7 @@ void FromVms::release_request(VnicPath& from, const PacketRef& ref, Nanos now) {
     auto* frame = static_cast<rte_mbuf*>(ref.packet);
     from.queued_buffers -= ref.buffers;
     from.stats.from_vm.queued.remove(1, ref.bytes);
-    from.queue_delay.add(now - ref.enqueued);
+    from.note_delay(now - ref.enqueued);
     const Destination to = FrameWord::of(frame).destination;
     if (to < limits::kVnicsMax && stages_.vnics.addressee(frame) == nullptr) {
         stages_.tap.drop(from.stats.from_vm, CapturePoint::from_vm(from.fixed.id), frame, ref.bytes,

@@ -28,6 +28,7 @@ bool Worker::run_commands(Nanos now) {
         [&](const command::UpdateMac& learned) { stages_.vnics.on_update(learned.update, now); },
         [&](const command::ReadVnic& wanted) { read(stages_, wanted.vnic, now, *wanted.stats); },
         [&](const command::ReadWorker& wanted) { read_worker(wanted); },
+        [&](const command::SampleVnics& wanted) { read(stages_, *wanted.samples, now); },
         [&](const command::ReadRequests& wanted) {
             if (stages_.requests)
                 stages_.requests->read(wanted.vnic, now, *wanted.readings);

@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/spsc_ring.h"
+#include "vswitch/base/vnic_sample.h"
 #include "vswitch/datapath/capture/capture.h"
 #include "vswitch/datapath/requests/request_path.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
@@ -49,6 +50,10 @@ struct ReadVnic {
 struct ReadWorker {
     WorkerSnapshot* snapshot;
     std::vector<TunnelStats>* tunnels = nullptr;  ///< one for each tunnel; may be null
+};
+/// Some vNICs of the worker, which each know it already.
+struct SampleVnics {
+    VnicSamples* samples;
 };
 /// See RequestPath::read().
 struct ReadRequests {
@@ -96,8 +101,8 @@ struct StopCapture {
 using WorkerCommand =
     std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::UpdateMac,
                  command::ReadVnic, command::ReadWorker, command::ReadRequests, command::AllocatePeers,
-                 command::ReadPeers, command::TakeDestinations, command::SendFrame, command::ReceiveSession,
-                 command::SendSession, command::StartCapture, command::StopCapture>;
+                 command::ReadPeers, command::SampleVnics, command::TakeDestinations, command::SendFrame,
+                 command::ReceiveSession, command::SendSession, command::StartCapture, command::StopCapture>;
 
 class WorkerControl {
   public:
@@ -116,11 +121,14 @@ class WorkerControl {
     [[nodiscard]] const std::atomic<std::uint32_t>& bell() const { return bell_; }
     /// Number of the last command.
     [[nodiscard]] std::uint64_t posted() const { return posted_; }
+    [[nodiscard]] bool is_done(std::uint64_t number) const {
+        return done_.load(std::memory_order_acquire) >= number;
+    }
     /// Sleeps until the worker has done the command. @return false when it did not within `patience`
     [[nodiscard]] bool wait(std::uint64_t number, Nanos patience) const {
         constexpr auto kNap = std::chrono::microseconds(50);
         const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
-        while (done_.load(std::memory_order_acquire) < number) {
+        while (!is_done(number)) {
             if (std::chrono::steady_clock::now() > until)
                 return false;
             std::this_thread::sleep_for(kNap);

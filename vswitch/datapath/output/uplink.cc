@@ -385,7 +385,7 @@ unsigned Uplink::depart(Nanos now) {
         }
         count_sent(from, 1, ref.bytes);
         egress_.count_departure(from.fixed.id, ref, address_of);
-        from.queue_delay.add(now - ref.enqueued);
+        from.note_delay(now - ref.enqueued);
         if (from.captured) [[unlikely]]
             tap_.passed(CapturePoint::from_vm(from.fixed.id), &frame, 1, now - ref.enqueued);
         add_pending(frame, ref.bytes, from.fixed.encrypted ? tunnel_of(frame) : kNoTunnel);

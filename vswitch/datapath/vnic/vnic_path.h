@@ -176,7 +176,8 @@ struct VnicPath {
         UINT64_MAX;         ///< bytes per second that the VM takes of the wire, if it is behind
     Histogram queue_delay;  ///< of the packets that waited; the other admitted packets waited 0 ns
     AddressGuard guard;
-    EncryptionPromise encryption_promise;  ///< as `promise`; last, as few vNICs have one
+    EncryptionPromise encryption_promise;  ///< as `promise`; behind the others, as few vNICs have one
+    Nanos longest_delay = 0;               ///< of queue_delay since the last sample (readings.h)
 
     /// The frames of a burst had this length in the mean, in accounted bytes, 1 at least. A burst of long
     /// ones shrinks the next at once, and without long ones it grows by a frame per 2 ms, so that a VM
@@ -202,6 +203,12 @@ struct VnicPath {
         if (pressure.last != kToAll)
             backpressure.changed = now;
         pressure.last = to;
+    }
+
+    /// A packet leaves after it has waited.
+    void note_delay(Nanos waited) {
+        queue_delay.add(waited);
+        longest_delay = std::max(longest_delay, waited);
     }
 
     /// Starts to count the time for which the ring is held back, or goes on for another reason. It counts

@@ -157,6 +157,11 @@ class LinkScheduler {
     [[nodiscard]] std::uint64_t backlog_bytes(VnicId id) const { return classes_[id].queue.own.bytes(); }
     [[nodiscard]] std::uint32_t backlog_packets(VnicId id) const { return classes_[id].queue.own.packets(); }
     [[nodiscard]] std::uint32_t backlog_buffers(VnicId id) const { return classes_[id].queue.own.buffers(); }
+    /// When its oldest packet was queued; kNever: it is empty.
+    [[nodiscard]] Nanos backlog_since(VnicId id) const {
+        const PacketQueue& own = classes_[id].queue.own;
+        return own.empty() ? kNever : own.front().enqueued;
+    }
     [[nodiscard]] const DestinationQueues::Queue& destination(DestinationId at) const {
         return destinations_[at];
     }

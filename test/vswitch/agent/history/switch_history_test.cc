@@ -12,7 +12,7 @@ constexpr auto kUplinkHold = static_cast<std::size_t>(HoldReason::kUplink);
 
 std::vector<std::string> lines(const EventLog& events) {
     std::vector<std::string> lines;
-    for (const Event& event : events.since(0))
+    for (const SwitchEvent& event : events.since(0))
         lines.push_back(std::to_string(event.at / kMilli) + ' ' +
                         (event.vnic.empty() ? event.part : event.vnic) + ' ' + name_of(event.kind) + ' ' +
                         event.detail);

@@ -1,0 +1,105 @@
+// topology_history.cc - samples of vNICs from their workers, and the states of which changes are events.
+// Units: ns. Threads: the agent's; the worker fills samples between a command and its end.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "vswitch/topology/topology.h"
+
+namespace weir {
+
+std::uint64_t Topology::unix_clock() {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+/// On a stepped clock Unix time stands still, too.
+SwitchControl::Moment Topology::moment() const {
+    const Nanos now = this->now();
+    return {.now = now, .unix_now = eal_.clock() == nullptr ? unix_clock() : unix_origin_ + now};
+}
+
+void Topology::begin_history(VnicId id) {
+    Vnic& vnic = *vnics_[id];
+    vnic.track = &history_->begin(vnic.config.name, now());
+    samplings_[vnic.path->fixed.owner]->vnics.push_back(id);
+}
+
+/// Before a worker has the command to remove the vNIC: later samples are without it.
+void Topology::end_history(VnicId id) {
+    Vnic& vnic = *vnics_[id];
+    if (vnic.track == nullptr)
+        return;
+    vnic.track = nullptr;
+    std::erase(samplings_[vnic.path->fixed.owner]->vnics, id);
+    history_->end(vnic.config.name, now());
+}
+
+/// A report on DPDK's telemetry thread may wait for a worker: then the samples come late.
+void Topology::sample() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock())
+        return;
+    for (const auto& worker : workers_) {
+        take_samples(worker->id());
+        ask_samples(worker->id());
+    }
+    if (stepped_.empty())
+        return;
+    for (const auto& worker : workers_) {  // parked, and so carries out the command at once
+        const WorkerId id = worker->id();
+        while (!worker->control().is_done(samplings_[id]->command))
+            std::this_thread::yield();
+        take_samples(id);
+    }
+}
+
+/// Names the next vNICs in turn. While the worker has not done the last command, or takes no further one, it
+/// gets none.
+void Topology::ask_samples(WorkerId worker) {
+    Sampling& sampling = *samplings_[worker];
+    if (sampling.command != 0 || sampling.vnics.empty())
+        return;
+    VnicSamples& samples = sampling.samples;
+    samples.count = std::min(sampling.vnics.size(), VnicSamples::kMax);
+    for (std::size_t i = 0; i < samples.count; ++i) {
+        const VnicId id = sampling.vnics[(sampling.next + i) % sampling.vnics.size()];
+        samples.vnics[i].id = id;
+        samples.vnics[i].generation = vnics_[id]->path->fixed.generation;
+    }
+    sampling.command = workers_[worker]->control().post(command::SampleVnics{&samples});
+    if (sampling.command != 0)
+        sampling.next = (sampling.next + samples.count) % sampling.vnics.size();
+}
+
+void Topology::take_samples(WorkerId worker) {
+    Sampling& sampling = *samplings_[worker];
+    if (sampling.command == 0 || !workers_[worker]->control().is_done(sampling.command))
+        return;
+    sampling.command = 0;
+    for (const VnicSample& sample : std::span(sampling.samples.vnics).first(sampling.samples.count)) {
+        Vnic* const vnic = vnics_[sample.id].get();
+        const bool is_its = vnic != nullptr && vnic->path->fixed.generation == sample.generation;
+        if (is_its && vnic->track != nullptr)
+            history_->add(*vnic->track, sample, sampling.samples.at);
+    }
+}
+
+void Topology::note_states(Nanos now) {
+    for (const auto& vnic : vnics_) {
+        if (!vnic || vnic->port->up() == vnic->was_up)
+            continue;
+        vnic->was_up = !vnic->was_up;
+        history_->events.add_of_vnic(now, vnic->config.name,
+                                     vnic->was_up ? EventKind::kUp : EventKind::kDown);
+    }
+}
+
+/// After take_snapshots().
+void Topology::note_drops(Nanos now) {
+    for (const auto& vnic : vnics_)
+        if (vnic && vnic->track != nullptr)
+            history_->note_drops(*vnic->track, vnic->snapshot, now);
+}
+
+}  // namespace weir
