@@ -5,6 +5,7 @@ from bench.lib.report import Table, mark, number
 
 SIZES = (64, 512, 1500)
 IDLE = (1, 16, 256)
+SAMPLED = (16, 64)
 TURN_OVER_STAGES_MOST = 1.5     # a turn without rings over classifying and delivering: limits, billing, counters
 # title -> case
 STAGES = {"classify: checks, look-up, size": "classify", "deliver: to the port of a VM": "deliver",
@@ -31,7 +32,10 @@ def tables(samples):
     idle = Table("A turn in which nothing comes, cycles per vNIC (medians)", ["", *(f"{vnics} vNICs" for vnics in IDLE)],
                  [["look at an empty ring, and the turn's part of all else",
                    *(number(cycles(samples, f"idle_turn/vnics:{vnics}"), 1) for vnics in IDLE)]])
-    return [rings, stages, idle]
+    sampled = Table("A sample for the agent's history, once in 1 ms, cycles per command (medians)", ["", *(f"{vnics} vNICs" for vnics in SAMPLED)],
+                    [[title, *(number(micro.one(samples, f"sample/vnics:{vnics}/{case}", "cycles_per_command"), 0) for vnics in SAMPLED)]
+                     for title, case in (("counters in the cache", "cold:0"), ("counters in memory", "cold:1/iterations:200"))])
+    return [rings, stages, idle, sampled]
 
 
 def marks(samples):

@@ -1,5 +1,5 @@
 // stages_bench.cc - cycles per frame of each stage of the poll loop, alone and warm, in bursts of 32; and of
-// whole turns without rings. Units: TSC cycles. Threads: one.
+// whole turns without rings; of the agent's samples, a command. Units: TSC cycles. Threads: one.
 //
 // A ring's stage reads and writes memory of a guest that no other core has touched, so that its cycles are
 // the switch's own work: cache lines that travel between two cores come on top (bench/run.sh forwarding has
@@ -188,6 +188,13 @@ class SwitchRig {
     void send(bool on) { sender_.sends = on; }
     [[nodiscard]] VnicPath& vnic(VnicId id) { return *paths_[id]; }
     [[nodiscard]] std::uint64_t delivered() const { return receiver_.taken; }
+    /// A command for the first vNICs, between two turns. @return cycles of the worker
+    std::uint64_t sample(VnicSamples& samples) {
+        (void)worker_->control().post(command::SampleVnics{&samples});
+        const std::uint64_t began = cycles();
+        (void)worker_->run_commands(now_);
+        return cycles() - began;
+    }
     /// One turn. @return cycles
     std::uint64_t turn() {
         now_ += 10'000;
@@ -328,11 +335,35 @@ void idle_turn(benchmark::State& state) {
     });
 }
 
+/// Of the agent's history, after a turn. @param range how many vNICs the command names
+void sample(benchmark::State& state) {
+    guarded(state, [&] {
+        const auto vnics = static_cast<std::uint16_t>(state.range(0));
+        SwitchRig rig(64, vnics);
+        rig.send(true);
+        VnicSamples samples;
+        for (; samples.count < vnics; ++samples.count)
+            samples.vnics[samples.count].id = static_cast<VnicId>(samples.count);
+        std::vector<char> cache(state.range(1) == 0 ? 0 : 64U << 20);
+        std::uint64_t spent = 0;
+        for (auto _ : state) {
+            rig.turn();
+            for (std::size_t at = 0; at < cache.size(); at += 64)
+                ++cache[at];
+            spent += rig.sample(samples);
+        }
+        state.counters["cycles_per_command"] =
+            static_cast<double>(spent) / static_cast<double>(state.iterations());
+    });
+}
+
 BENCHMARK(take)->Arg(64)->Arg(512)->Arg(1500)->ArgName("bytes");
 BENCHMARK(put)->Arg(64)->Arg(512)->Arg(1500)->ArgName("bytes");
 BENCHMARK(classify);
 BENCHMARK(deliver);
 BENCHMARK(turn);
+BENCHMARK(sample)->Args({1, 0})->Args({16, 0})->Args({64, 0})->ArgNames({"vnics", "cold"});
+BENCHMARK(sample)->Args({16, 1})->Args({64, 1})->ArgNames({"vnics", "cold"})->Iterations(200);
 BENCHMARK(idle_turn)->Arg(1)->Arg(16)->Arg(256)->ArgName("vnics");
 
 }  // namespace

@@ -82,7 +82,7 @@ void add_audit(CLI::App& command, Session& session) {
         ->check(CLI::Range(1U, kEntriesMax));
     command
         .add_option("--since", options->since,
-                    "of these, those since 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds")
+                    "of these, those since 15:00, 2026-11-21, 2026-11-21 15:00 (UTC), -2h, or Unix seconds")
         ->type_name("TIME")
         ->check(time_fault);
     command.add_flag("--changes", options->changes, "only operators' commands");

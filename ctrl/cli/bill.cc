@@ -1,8 +1,6 @@
-// bill.cc - weirctl bill: rows by tenant, vNIC and guarantee kind; the chain of hashes; times.
+// bill.cc - weirctl bill: rows by tenant, vNIC and guarantee kind; the chain of hashes.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <charconv>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -92,44 +90,6 @@ std::string bill_csv(const json& bill) {
         text += line + '\n';
     }
     return text;
-}
-
-std::optional<std::uint64_t> parse_time(std::string_view time) {
-    std::array<unsigned, 6> parts{};  // year, month, day, hour, minute, second
-    constexpr std::string_view kSeparators = "--T::";
-    std::size_t count = 0;
-    const char* at = time.data();
-    const char* const end = at + time.size();
-    while (count < parts.size()) {
-        const auto [next, error] = std::from_chars(at, end, parts[count]);
-        if (error != std::errc())
-            return std::nullopt;
-        ++count;
-        at = next;
-        if (at == end)
-            break;
-        if (count > kSeparators.size() || *at != kSeparators[count - 1])
-            return std::nullopt;
-        ++at;
-    }
-    if (at != end)
-        return std::nullopt;
-    if (count == 1)
-        return parts[0];
-    const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(parts[0])),
-                                          std::chrono::month(parts[1]), std::chrono::day(parts[2])};
-    const bool whole = count == 3 || count >= 5;
-    if (!whole || !day.ok() || parts[0] < 1970 || parts[0] > 2096 || parts[3] > 23 || parts[4] > 59 ||
-        parts[5] > 59)
-        return std::nullopt;
-    const auto days = std::chrono::sys_days(day).time_since_epoch().count();
-    return static_cast<std::uint64_t>(days) * 86'400 + parts[3] * 3'600 + parts[4] * 60 + parts[5];
-}
-
-std::string time_fault(const std::string& text) {
-    return parse_time(text)
-               ? ""
-               : "\"" + text + "\" is no time; allowed: 2026-11-21, 2026-11-21T15:00 (UTC), or Unix seconds";
 }
 
 void add_bill(CLI::App& command, Session& session) {

@@ -27,6 +27,7 @@
     COMMAND(status, "status",      add_status,      "state of the switch, or of the controller") \
     COMMAND(top,    "top",         add_top,         "live rates, fulfillment and drops of every vNIC") \
     COMMAND(why,    "why",         add_why,         "the bucket that held a vNIC back, and its other users") \
+    COMMAND(events, "events",      add_events,      "the last events: vNICs, links, held-back time, drops") \
     COMMAND(status, "drops",       add_drops,       "dropped packets by port, direction and reason") \
     COMMAND(vnic,   "vnic list",   add_vnic_list,   "all vNICs with reservation, limit, shares and port") \
     COMMAND(vnic,   "vnic show",   add_vnic_show,   "one vNIC: guarantee, traffic, drops, queue delay") \
@@ -86,6 +87,18 @@ struct Session;
 #define WEIRCTL_DECLARE(file, words, function, phrase) void function(CLI::App& command, Session& session);
 WEIRCTL_COMMANDS(WEIRCTL_DECLARE)
 #undef WEIRCTL_DECLARE
+
+// times
+
+/// Unix seconds of "2026-11-21", "2026-11-21T15:00" or "2026-11-21 15:00:30Z" (UTC, 1970 to 2096), of "15:00"
+/// and "15:00:30" in the 24 hours until `now`, of a parse_ago(), or of a number of Unix seconds.
+/// @param now Unix seconds; absent: the present time
+[[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view text);
+[[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view text, std::uint64_t now);
+/// Nanoseconds of a time ago: "-5min", "5min", "-90s", "-2h"; "-5m" are minutes, too.
+[[nodiscard]] std::optional<std::uint64_t> parse_ago(std::string_view text);
+/// The fault of an option that is such a time, as CLI11 reports it; empty without fault.
+[[nodiscard]] std::string time_fault(const std::string& text);
 
 // status, drops
 
@@ -191,6 +204,16 @@ inline constexpr const char* kWindow = "window";
 /// the vNICs that use that resource, with the times since when.
 [[nodiscard]] std::string why_cluster_text(const json& why, const Terminal& terminal);
 
+/// The switch's reply to `why.at`: the second, the bucket that held the vNIC back and since when, the seconds
+/// around it, and the second itself in steps of 50 ms where the switch still has its samples.
+[[nodiscard]] std::string why_at_text(const json& answer, const Terminal& terminal);
+
+// events
+
+[[nodiscard]] std::string events_text(const json& reply, const Terminal& terminal);
+/// The same without titles, for events that come one by one.
+[[nodiscard]] std::string event_lines(const json& reply, const Terminal& terminal);
+
 // vnic list, show, set, add, remove
 
 [[nodiscard]] std::string vnic_list_text(const json& list, const Terminal& terminal);
@@ -238,11 +261,6 @@ struct GuestOptions {
 [[nodiscard]] std::string bill_text(const json& bill, const Terminal& terminal);
 /// A line of column names, then one line for each vNIC and guarantee kind.
 [[nodiscard]] std::string bill_csv(const json& bill);
-/// Unix seconds of "2026-11-21", "2026-11-21T15:00" or "2026-11-21T15:00:30" (UTC, 1970 to 2096), or of a
-/// text that is a number of Unix seconds.
-[[nodiscard]] std::optional<std::uint64_t> parse_time(std::string_view time);
-/// The fault of an option that is such a time, as CLI11 reports it; empty without fault.
-[[nodiscard]] std::string time_fault(const std::string& text);
 
 // apply, rollback, history, show
 

@@ -84,6 +84,7 @@ struct NameOf {
 };
 constexpr NameOf kNames[] = {{"why", 0, "vnic"},
                              {"capture", 0, "port"},
+                             {"events", 0, "vnic"},
                              {"flow list", 0, "vnic"},
                              {"vnic show", 0, "vnic"},
                              {"vnic set", 0, "vnic"},

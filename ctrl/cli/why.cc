@@ -297,6 +297,16 @@ std::string feedback_text(const json& sample) {
     return text + '\n';
 }
 
+/// A time ago is one of the switch's clock, any other a second of Unix time.
+json why_at_request(const std::string& vnic, const std::string& time) {
+    json args{{"name", vnic}};
+    if (const auto ago = parse_ago(time))
+        args["ago"] = format_duration(*ago);
+    else
+        args["at"] = *parse_time(time);
+    return args;
+}
+
 }  // namespace
 
 json why_sample(const json& before, const json& after) {
@@ -357,17 +367,28 @@ void add_why(CLI::App& command, Session& session) {
     auto vnic = std::make_shared<std::string>();
     command.add_option("VNIC", *vnic, "the vNIC")->required();
     auto is_cluster = std::make_shared<bool>(false);
-    command.add_flag(
+    CLI::Option* is_cluster_flag = command.add_flag(
         "--cluster", *is_cluster,
         "ask the controller (--socket): which link, appliance or limit of the cluster, and whose "
         "traffic, since when");
+    auto time = std::make_shared<std::string>();
+    command
+        .add_option("--at", *time,
+                    "of the past, up to an hour: 10:00 or 10:00:05 of the last 24 hours, 2026-11-21 10:00:05 "
+                    "(UTC), or -5min")
+        ->type_name("TIME")
+        ->check(time_fault)
+        ->excludes(is_cluster_flag);
     command.footer(
         "Examples:\n"
         "  weirctl why vm1 --interval 5s\n"
+        "  weirctl why vm1 --at 10:00\n"
         "  weirctl why vm1 --cluster --socket /run/weir/ctrl.sock\n"
         "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others the vNIC's ring.\n"
         "BLOCKED is a share of the time; several buckets may block at once.");
-    command.callback([&session, interval, vnic, is_cluster] {
+    command.callback([&session, interval, vnic, is_cluster, time] {
+        if (!time->empty())
+            return session.print(session.ask("why.at", why_at_request(*vnic, *time)), why_at_text);
         if (*is_cluster)
             return session.print(session.ask("why", {{"name", *vnic}}), why_cluster_text);
         const Readings readings = session.ask_twice("why", {{"name", *vnic}}, *interval);

@@ -57,18 +57,18 @@ void Agent::tick() {
         link_->tick(clock_ == nullptr ? clock_now() : clock_->now());
 }
 
+/// Samples are taken with the ticks, which poll turns wait for anyway, and at the end of the step.
 Nanos Agent::step(const ClockStep& step) {
     constexpr Nanos kPeriod = nanos(kTick);
-    constexpr Nanos kSamplePeriod = nanos(kSample);
     std::uint64_t count = 0;
     for (std::uint64_t left = step.turns(); left != 0; left -= count) {
-        const Nanos before = clock_->now();
-        const Nanos due = (before / kSamplePeriod + 1) * kSamplePeriod;
-        count = std::min(left, (due - before + step.turn - 1) / step.turn);
+        const Nanos due = (clock_->now() / kPeriod + 1) * kPeriod;
+        count = std::min(left, (due - clock_->now() + step.turn - 1) / step.turn);
         control_.turns(count, step.turn);
+        control_.sample();
+        if (left == count)
+            control_.finish_sample();
         if (clock_->now() >= due)
-            control_.sample();
-        if (clock_->now() / kPeriod != before / kPeriod)
             tick();
     }
     return clock_->now();

@@ -7,9 +7,9 @@
 // systemd supervises the switch (WATCHDOG_USEC), the agent feeds its watchdog twice in that time, but only
 // while all workers answer: with WatchdogSec=30 a switch whose worker stands still is restarted after 30 s.
 //
-// On a stepped clock a tick every 10 ms of its time, too, and samples every millisecond, between two poll
-// turns. Ticks of real time go on,
-// so that messages arrive, commands are answered and vNICs come up while time stands still.
+// On a stepped clock a tick and samples every 10 ms of its time, between two poll turns, and samples at the
+// end of each step. Ticks of real time go on, so that messages arrive, commands are answered and vNICs come
+// up while time stands still.
 #pragma once
 
 #include <atomic>

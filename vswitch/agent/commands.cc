@@ -14,7 +14,9 @@
 #include "common/config/field_kinds.h"
 #include "common/config/json_text.h"
 #include "common/log/log_level.h"
+#include "common/utc_text.h"
 #include "vswitch/agent/capture_commands.h"
+#include "vswitch/agent/history_json.h"
 #include "vswitch/agent/report_json.h"
 #include "vswitch/config/promised_vnic.h"
 
@@ -80,6 +82,66 @@ json flow_list(const Request& request) {
 json why(const Request& request) {
     SwitchReport report = request.control.report();
     return why_json(report, vnic_in(report, request.args));
+}
+
+/// The second of Unix time that `at` names, or, of `ago`, the last moment before that time.
+AskedTime asked_time(const Request& request, const SwitchControl::Moment& moment) {
+    constexpr std::uint64_t kSecondMax = 4'102'444'800;  // 2100
+    Faults faults;
+    ObjectReader args(request.args, "args", faults);
+    std::string name;
+    std::optional<std::uint64_t> second;
+    Nanos ago = 0;
+    args.read_text("name", name);
+    args.read_optional("at", second, {0, kSecondMax});
+    if (!second && require(args, "ago", "a time, such as 5min, unless there is `at`"))
+        args.read_quantity("ago", Quantity::kDuration, ago, {0, kSecondMax * kNanosPerSec});
+    args.finish();
+    if (!faults.empty())
+        throw Refused{std::move(faults)};
+    // Seconds before the switch's clock began are none of its history's.
+    const std::uint64_t origin = moment.unix_now - moment.now;
+    const auto on_clock = [&](std::uint64_t unix_time) { return unix_time - std::min(unix_time, origin); };
+    if (second)
+        return {on_clock(*second * kNanosPerSec), on_clock((*second + 1) * kNanosPerSec)};
+    const Nanos at = moment.now - std::min(moment.now, ago);
+    return {at - std::min<Nanos>(at, 1'000'000), at};
+}
+
+json why_at(const Request& request) {
+    const std::string name = name_in(request.args);
+    const SwitchControl::Moment moment = request.control.moment();
+    const AskedTime asked = asked_time(request, moment);
+    const VnicTrack* const track = request.control.history().find(name);
+    if (track == nullptr)
+        refuse("args.name", name, "a vNIC that the switch has, or had in the last hour",
+               "there is no such vNIC; `weirctl vnic list` shows all");
+    json answer = why_at_json(*track, asked, moment);
+    const auto second = request.args.find("at");
+    if (answer.is_null())
+        refuse("args.at",
+               second == request.args.end() ? request.args.at("ago").get<std::string>() + " ago"
+                                            : utc_text(second->get<std::int64_t>()),
+               range_text(track->history, moment),
+               "the history of vNIC " + name + " does not have this time");
+    return answer;
+}
+
+json events(const Request& request) {
+    Faults faults;
+    ObjectReader args(request.args, "args", faults);
+    std::uint64_t since = 0;
+    std::uint64_t after = 0;
+    std::string vnic;
+    constexpr std::uint64_t kSecondMax = 4'102'444'800;
+    args.read_integer("since", since, {0, kSecondMax});
+    args.read_integer("after", after, {0, UINT64_MAX});
+    args.read_text("name", vnic);
+    args.finish();
+    if (!faults.empty())
+        throw Refused{std::move(faults)};
+    return events_json(request.control.history().events, since * kNanosPerSec, after, vnic,
+                       request.control.moment());
 }
 
 json add(const Request& request) {
@@ -168,6 +230,8 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
         {"drops", [](const Request& request) { return drops_json(request.control.report()); }},
         {"flow.list", flow_list},
         {"why", why},
+        {"why.at", why_at},
+        {"events", events},
         {"vnic.list", [](const Request& request) { return vnics_json(request.control.report()); }},
         {"vnic.show", show},
         {"vnic.add", add},

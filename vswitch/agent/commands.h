@@ -18,10 +18,10 @@ namespace weir {
 using StepClock = std::function<Nanos(const ClockStep&)>;
 
 /// Answers one request, such as {"schema":1,"command":"vnic.show","args":{"name":"vm1"}}. The commands are
-/// `status`, `drops`, `flow.list`, `why`, `vnic.list`, `vnic.show`, `vnic.add`, `vnic.set` and `vnic.remove`;
-/// each has a view of the same name in ctrl/cli, `capture.start`, `capture.read` and `capture.stop`, and
-/// `clock.step`. Sizes are bounded before anything is
-/// parsed. A request with a fault changes nothing. Never throws: faults are in the reply,
+/// `status`, `drops`, `flow.list`, `why`, `why.at`, `events`, `vnic.list`, `vnic.show`, `vnic.add`,
+/// `vnic.set` and `vnic.remove`; each has a view of the same name in ctrl/cli, `capture.start`,
+/// `capture.read` and `capture.stop`, and `clock.step`. Sizes are bounded before anything is parsed. A
+/// request with a fault changes nothing. Never throws: faults are in the reply,
 /// {"schema":1,"ok":false,"faults":[...]}.
 /// @param step empty: time is real, and `clock.step` is refused
 [[nodiscard]] std::string answer(SwitchControl& control, std::string_view request,

@@ -350,6 +350,8 @@ class SwitchControl {
     /// Every millisecond: takes the samples of vNICs that workers have made since the last call, and asks for
     /// the next ones. Waits for no worker that polls: samples come late then.
     virtual void sample() {}
+    /// On a stepped clock: takes the samples of the last sample() when all workers have made them.
+    virtual void finish_sample() {}
     /// The past of vNICs, and events.
     [[nodiscard]] virtual const SwitchHistory& history() const = 0;
     /// The same moment on the clock of history(), and as Unix time in ns.

@@ -67,6 +67,7 @@ class Topology final : public SwitchControl {
     void note_controller(const ControllerReport& controller) override;
     void tick() override;
     void sample() override;
+    void finish_sample() override;
     [[nodiscard]] const SwitchHistory& history() const override { return *history_; }
     [[nodiscard]] Moment moment() const override;
     void turns(std::uint64_t count, Nanos span) override;
@@ -214,6 +215,7 @@ class Topology final : public SwitchControl {
     void end_history(VnicId id);
     void ask_samples(WorkerId worker);
     void take_samples(WorkerId worker);
+    void take_all_samples();
     void note_states(Nanos now);
     void note_drops(Nanos now);
 

@@ -2,7 +2,6 @@
 // Units: ns. Threads: the agent's; the worker fills samples between a command and its end.
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "vswitch/topology/topology.h"
 
@@ -44,13 +43,21 @@ void Topology::sample() {
         take_samples(worker->id());
         ask_samples(worker->id());
     }
-    if (stepped_.empty())
-        return;
-    for (const auto& worker : workers_) {  // parked, and so carries out the command at once
-        const WorkerId id = worker->id();
-        while (!worker->control().is_done(samplings_[id]->command))
-            std::this_thread::yield();
-        take_samples(id);
+    if (stepped_.size() > 1)  // the first one's turns move the clock while another would read it
+        take_all_samples();
+}
+
+void Topology::finish_sample() {
+    const std::scoped_lock lock(mutex_);
+    take_all_samples();
+}
+
+/// A worker that takes longer, because other programs use its core, gives its samples later.
+void Topology::take_all_samples() {
+    constexpr Nanos kPatience = kNanosPerSec;
+    for (const auto& worker : workers_) {
+        (void)worker->control().wait(samplings_[worker->id()]->command, kPatience);
+        take_samples(worker->id());
     }
 }
 

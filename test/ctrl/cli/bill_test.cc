@@ -51,14 +51,3 @@ TEST_CASE("a bill as comma-separated values") {
           "A,vm1,strict,5,5.0,62500000.0,50000000,0.8,1.5\n"
           "B,vm2,fairness,2,2.0,0.0,1000,,0.25\n");
 }
-
-TEST_CASE("times are UTC days, minutes, seconds, or Unix seconds") {
-    CHECK(parse_time("1970-01-02") == 86'400U);
-    CHECK(parse_time("2026-11-21") == 1'795'219'200U);
-    CHECK(parse_time("2026-11-21T15:30") == 1'795'219'200U + 55'800);
-    CHECK(parse_time("2026-11-21T15:30:07") == 1'795'219'200U + 55'807);
-    CHECK(parse_time("1795219200") == 1'795'219'200U);
-    for (const char* wrong : {"", "yesterday", "2026-11", "2026-11-31", "2026-11-21T15", "2026-11-21T24:00",
-                              "2026-11-21T15:30:07Z", "-5", "2026-11-21T15:30:60"})
-        CHECK_FALSE(parse_time(wrong));
-}

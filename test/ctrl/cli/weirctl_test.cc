@@ -238,6 +238,9 @@ TEST_CASE("wrong usage is exit status 2") {
                                   "flow list --interval 1",
                                   "why",
                                   "why vm1 --interval 5us",
+                                  "why vm1 --at soon",
+                                  "why vm1 --at 10:00 --cluster",
+                                  "events --since tomorrow",
                                   "top --once --count 2",
                                   "top --count x",
                                   "status --no-such-option",
@@ -247,6 +250,21 @@ TEST_CASE("wrong usage is exit status 2") {
         CHECK(run(arguments).status == 2);
     }
     CHECK(run("--help").status == 0);
+}
+
+TEST_CASE("why --at asks for a second of Unix time, or for a time ago by the switch's clock") {
+    CannedSwitch fake;
+    const auto args = [&](const std::string& words) {
+        CHECK(fake.ctl("--json " + words).status == 0);
+        const json request = fake.last_request();
+        return json{request.at("command"), request.at("args")};
+    };
+    CHECK(args("why vm1 --at '2026-11-27 10:00:05'") ==
+          json{"why.at", {{"name", "vm1"}, {"at", 1'795'773'605}}});
+    CHECK(args("why vm1 --at -5m") == json{"why.at", {{"name", "vm1"}, {"ago", "300s"}}});
+    CHECK(args("events vm1 --since 2026-11-27T10:00") ==
+          json{"events", {{"name", "vm1"}, {"since", 1'795'773'600}}});
+    CHECK(args("events") == json{"events", json::object()});
 }
 
 TEST_CASE("--help lists every command, and each has a help of its own with an example") {
