@@ -39,9 +39,10 @@ void Agent::run(const std::atomic<bool>& stop) {
                       [&](std::string_view request) { return answer(control_, request, step_); });
         if (clock_ == nullptr) {  // else step() takes samples
             control_.sample();
-            if (clock_now() < tick_due)
+            const Nanos now = clock_now();
+            if (now < tick_due)
                 continue;
-            tick_due = clock_now() + nanos(kTick);
+            tick_due = std::max(tick_due + nanos(kTick), now);
         }
         tick();
         if (desk_ != nullptr)

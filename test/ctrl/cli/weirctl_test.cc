@@ -312,6 +312,7 @@ TEST_CASE("the shells' scripts complete commands, options, values and names") {
     CHECK(next("top --sort de") == "delay delivered ");
     CHECK(next("top --sort delay --fi") == "--filter ");
     CHECK(next("--json why vm2") == "vm2 ");
+    CHECK(next("events v") == "vm1 vm2 ");
     CHECK(next("tenant show ''") == "B ");
     CHECK(next("tenant set-vnic B b") == "b1 b2 ");
     CHECK(next("tenant set-vnic X b") == "");
