@@ -302,6 +302,25 @@ void RandomSwitch::look(const Guest& guest) {
         host_.post(host_.path(guest.id).fixed.owner, command::ReadRequests{guest.id, &readings});
     for (const RequestPath::Reading& reading : readings)
         seen_.requests += reading.stats.held_total;
+    check_sample(guest);
+}
+
+/// A sample for the agent's history has the counters of the moment, and held-back time that still goes on.
+void RandomSwitch::check_sample(const Guest& guest) {
+    VnicSamples samples;
+    samples.count = 1;
+    VnicSample& sample = samples.vnics.front();
+    sample.id = guest.id;
+    host_.post(host_.path(guest.id).fixed.owner, command::SampleVnics{&samples});
+    const VnicStats& stats = host_.stats(guest.id);
+    const std::string& name = guest.config.name;
+    require(sample.sent_bytes == stats.from_vm.delivered.bytes &&
+                sample.received_bytes == stats.to_vm.delivered.bytes &&
+                sample.dropped == stats.from_vm.dropped.packets + stats.to_vm.dropped.packets,
+            name + ": its sample has other bytes or drops than its counters");
+    for (std::size_t i = 0; i < kHoldReasons; ++i)
+        require(sample.held[i] >= stats.held_ns[i] && sample.held[i] <= host_.now,
+                name + ": its sample has less held-back time than was counted, or more than has passed");
 }
 
 void RandomSwitch::require(bool holds, const std::string& what) {

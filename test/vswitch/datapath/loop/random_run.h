@@ -75,6 +75,7 @@ class RandomSwitch {
     [[nodiscard]] RandomCapture* capture_of(const Guest& guest);
     void check_wire();
     void look(const Guest& guest);
+    void check_sample(const Guest& guest);
     void check_buffers();
     void require(bool holds, const std::string& what);
     [[nodiscard]] bool waits() const;
