@@ -87,7 +87,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
         for (const VnicConfig& vnic : config.vnics)
             add(vnic);
         history_->events.add_of("switch", now(), EventKind::kStarted,
-                                std::to_string(config.vnics.size()) + " vNICs");
+                                std::to_string(config.vnics.size()) + " vNIC(s)");
     } catch (...) {  // the destructor does not run, and the workers use members
         stop_workers();
         throw;

@@ -179,7 +179,7 @@ void Topology::note_controller(const ControllerReport& controller) {
     const std::string before = controller_ ? state_text(*controller_) : "";
     controller_ = controller;
     if (const std::string state = state_text(controller); state != before)
-        history_->events.add_of("controller", now(), EventKind::kController, state);
+        history_->events.add_of("controller", now(), EventKind::kSession, state);
 }
 
 void Topology::record_usage(Vnic& vnic, const std::optional<GuaranteeMeter::Period>& period, bool ends) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace weir {
 
@@ -10,14 +11,11 @@ const char* name_of(EventKind kind) {
     constexpr std::array<const char*, static_cast<std::size_t>(EventKind::kCount)> kNames{
         "started",         "added",           "changed",         "removed",   "up",          "down",
         "ring_stopped",    "front_end_fault", "link_lost",       "link_back", "refused",     "served",
-        "guarantee_ended", "held_back",       "held_back_ended", "drops",     "drops_ended", "controller"};
+        "guarantee_ended", "held_back",       "held_back_ended", "drops",     "drops_ended", "session"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 
 void EventLog::add_of_vnic(Nanos at, const std::string& vnic, EventKind kind, const std::string& detail) {
-    const auto is_its = [&](const SwitchEvent& event) { return event.vnic == vnic; };
-    if (static_cast<std::size_t>(std::ranges::count_if(events_, is_its)) >= kEventsOfVnicMax)
-        events_.erase(std::ranges::find_if(events_, is_its));
     add({.at = at, .kind = kind, .vnic = vnic, .part = "vnic", .detail = detail});
 }
 
@@ -26,6 +24,11 @@ void EventLog::add_of(const char* part, Nanos at, EventKind kind, const std::str
 }
 
 void EventLog::add(SwitchEvent event) {
+    const auto is_of_same = [&](const SwitchEvent& other) {
+        return other.vnic == event.vnic && std::string_view(other.part) == event.part;
+    };
+    if (static_cast<std::size_t>(std::ranges::count_if(events_, is_of_same)) >= kEventsOfOneMax)
+        events_.erase(std::ranges::find_if(events_, is_of_same));
     event.number = ++last_number_;
     event.detail.resize(std::min(event.detail.size(), kDetailMax));
     if (events_.size() == kEventsMax)

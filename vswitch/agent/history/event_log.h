@@ -1,8 +1,8 @@
 // event_log.h - the last events of the switch: vNICs, links, the controller, drops, held-back time.
 // Source: docs/design.md 7. Units: ns. Threads: one (agent).
 //
-// 1,024 events at most, and of one vNIC 128, so that a guest that comes and goes all the time displaces its
-// own events only. Texts are cut, so that the memory is bounded: some 400 KiB.
+// 1,024 events at most, and of one vNIC or other part 128, so that a guest that comes and goes all the time
+// displaces its own events only. Texts are cut, so that the memory is bounded: some 400 KiB.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ enum class EventKind : std::uint8_t {
     kHeldBackEnded,
     kDrops,
     kDropsEnded,
-    kController,
+    kSession,
     kCount
 };
 /// In reports; never changes.
@@ -51,7 +51,7 @@ struct SwitchEvent {
 class EventLog {
   public:
     static constexpr std::size_t kEventsMax = 1'024;
-    static constexpr std::size_t kEventsOfVnicMax = 128;
+    static constexpr std::size_t kEventsOfOneMax = 128;
     static constexpr std::size_t kDetailMax = 240;
 
     void add_of_vnic(Nanos at, const std::string& vnic, EventKind kind, const std::string& detail = "");

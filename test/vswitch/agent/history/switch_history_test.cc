@@ -69,13 +69,16 @@ TEST_CASE("drops are an event of each reason when they begin, and when there wer
               "4000 vm1 drops_ended vm_ring_full, 12 packets in all"});
 }
 
-TEST_CASE("a vNIC with too many events displaces its own, and all together the oldest") {
+TEST_CASE("a vNIC or a link with too many events displaces its own, and all together the oldest") {
     EventLog events;
     events.add_of("switch", 1, EventKind::kStarted);
     for (Nanos i = 0; i < 300; ++i)
         events.add_of_vnic(10 + i, "vm1", EventKind::kUp);
-    REQUIRE(events.since(0).size() == 1 + EventLog::kEventsOfVnicMax);
-    CHECK(events.since(0)[1].at == 10 + 300 - EventLog::kEventsOfVnicMax);
+    REQUIRE(events.since(0).size() == 1 + EventLog::kEventsOfOneMax);
+    CHECK(events.since(0)[1].at == 10 + 300 - EventLog::kEventsOfOneMax);
+    for (Nanos i = 0; i < 300; ++i)
+        events.add_of("uplink", 400 + i, EventKind::kLinkLost);
+    REQUIRE(events.since(0).size() == 1 + 2 * EventLog::kEventsOfOneMax);
     for (Nanos i = 0; i < 2'000; ++i)
         events.add_of_vnic(1'000 + i, "vm" + std::to_string(i), EventKind::kUp, std::string(1'000, 'x'));
     CHECK(events.since(0).size() == EventLog::kEventsMax);
