@@ -282,7 +282,7 @@ TEST_CASE("--help lists every command, and each has a help of its own with an ex
         CHECK(own.output.find("Usage: weirctl " + words) != std::string::npos);
         CHECK(own.output.find("Example") != std::string::npos);
     }
-    CHECK(commands.size() == 43);
+    CHECK(commands.size() == 44);
     CHECK(std::count(commands.begin(), commands.end(), "vnic list") == 1);
 }
 

@@ -313,11 +313,12 @@ TEST_CASE("what is no request is refused, with the place and what is allowed") {
     CHECK(console.refused(console.send(R"({"schema":1,"command":7})")).at("path") == "command");
     const json unknown = console.refused("vnic.explode", json::object());
     CHECK(unknown.at("path") == "command");
-    CHECK(unknown.at("allowed") ==
-          "capture.read, capture.start, capture.stop, clock.step, drops, events, flow.list, log.level, status, "
-          "vnic.add, vnic.list, vnic.remove, vnic.set, "
-          "vnic.show, "
-          "why, why.at");
+    CHECK(
+        unknown.at("allowed") ==
+        "capture.read, capture.start, capture.stop, clock.step, drops, events, flow.list, log.level, status, "
+        "vnic.add, vnic.list, vnic.remove, vnic.set, "
+        "vnic.show, "
+        "why, why.at");
     CHECK(console.refused(console.send(R"({"schema":1,"command":"status","args":[]})")).at("path") == "args");
 }
 
