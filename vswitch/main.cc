@@ -9,6 +9,7 @@
 #include "common/config/config_text.h"
 #include "common/cores.h"
 #include "common/error.h"
+#include "common/http/listen.h"
 #include "common/http/metrics_endpoint.h"
 #include "common/process.h"
 #include "common/run_lock.h"

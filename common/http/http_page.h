@@ -25,7 +25,6 @@ class HttpPage {
     [[nodiscard]] unsigned status() const { return status_; }
 
   private:
-    friend class HttpServer;
     friend class HttpService;
     unsigned status_;
     MHD_Response* response_;

@@ -4,16 +4,17 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <exception>
 
 #include "common/error.h"
 #include "common/http/http_service_open.h"
-#include "common/http/http_thread.h"
 
 namespace weir {
 namespace {
@@ -21,7 +22,6 @@ namespace {
 /// The library accepts some connections at once, before ended ones are closed.
 constexpr unsigned kRoomForEnded = 64;
 constexpr int kTurnMs = 100;
-constexpr int kNiceSteps = 5;
 constexpr std::size_t kStreamBlock = 16 * 1024;
 constexpr const char* kTlsVersions = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
@@ -37,6 +37,14 @@ HttpService::Page guarded(Call call) {
     } catch (const std::exception&) {
         return failure("the request could not be carried out; its program's log may have the cause\n");
     }
+}
+
+void begin_thread(int nice_steps) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are the main thread's
+    const int others = getpriority(PRIO_PROCESS, 0);
+    (void)setpriority(PRIO_PROCESS, 0, others + nice_steps);  // in Linux of this thread alone
 }
 
 MHD_Result add_pair(void* out, MHD_ValueKind /*kind*/, const char* key, const char* value) {
@@ -91,18 +99,20 @@ struct HttpService::Calls {
     }
 };
 
-HttpService::HttpService(int listener, const std::optional<Tls>& tls, Handler& handler)
-    : handler_(handler), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+HttpService::HttpService(int listener, const Limits& limits, const std::optional<Tls>& tls, Handler& handler)
+    : limits_(limits), handler_(handler), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    const auto fail = [&](const char* why) {
         close(listener);
         close(wake_);
-        throw HostError("this libmicrohttpd has no TLS; install one that was built with GnuTLS");
-    }
+        throw HostError(why);
+    };
+    if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        fail("this libmicrohttpd has no TLS; install one that was built with GnuTLS");
     std::vector<MHD_OptionItem> options{
         {MHD_OPTION_LISTEN_SOCKET, listener, nullptr},
-        {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(kConnections) + kRoomForEnded, nullptr},
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytes, nullptr},
-        {MHD_OPTION_CONNECTION_TIMEOUT, kStallSeconds, nullptr},
+        {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(limits_.connections) + kRoomForEnded, nullptr},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(limits_.head_bytes), nullptr},
+        {MHD_OPTION_CONNECTION_TIMEOUT, limits_.stall.count(), nullptr},
         {MHD_OPTION_STRICT_FOR_CLIENT, 1, nullptr}};
     if (tls)
         for (const auto& [option, text] : {std::pair(MHD_OPTION_HTTPS_MEM_CERT, tls->certificate.c_str()),
@@ -114,13 +124,10 @@ HttpService::HttpService(int listener, const std::optional<Tls>& tls, Handler& h
     daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Calls::request, this, MHD_OPTION_ARRAY,
                                options.data(), MHD_OPTION_NOTIFY_COMPLETED, &Calls::completed, this,
                                MHD_OPTION_NOTIFY_CONNECTION, &Calls::notify, this, MHD_OPTION_END);
-    if (daemon_ == nullptr) {
-        close(listener);
-        close(wake_);
-        throw HostError(tls ? "the HTTPS server cannot start; are certificate and key PEM files that belong "
-                              "together (openssl x509 -in FILE)?"
-                            : "the HTTP server cannot start; are there free file descriptors (ulimit -n)?");
-    }
+    if (daemon_ == nullptr)
+        fail(tls ? "the HTTPS server cannot start; are certificate and key PEM files that belong together "
+                   "(openssl x509 -in FILE)?"
+                 : "the HTTP server cannot start; are there free file descriptors (ulimit -n)?");
     thread_ = std::thread([this] { run(); });
 }
 
@@ -138,7 +145,7 @@ void HttpService::wake() {
 }
 
 void HttpService::run() {
-    begin_http_thread(kNiceSteps);
+    begin_thread(limits_.nice_steps);
     while (!stop_.load(std::memory_order_relaxed)) {
         wait();
         (void)MHD_run(daemon_);
@@ -179,7 +186,7 @@ HttpService::Exchange* HttpService::begin(MHD_Connection* connection, const char
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &request.query);
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_pair, &request.headers);
     exchange->open->is_busy = true;
-    exchange->open->allow(kBodyTime);
+    exchange->open->allow(limits_.body);
     return exchanges_.emplace(request.number, std::move(exchange)).first->second.get();
 }
 
@@ -188,10 +195,8 @@ int HttpService::on_request(MHD_Connection* connection, Exchange*& exchange, con
     if (exchange == nullptr) {
         exchange = begin(connection, path, method);
         exchange->page = guarded([&] { return handler_.judge(exchange->request); });
-        if (exchange->page)
-            return queue(*exchange);
-        exchange->open->is_trusted = true;
-        return MHD_YES;
+        exchange->open->is_trusted |= !exchange->page || !limits_.has_accounts;
+        return exchange->page ? queue(*exchange) : MHD_YES;
     }
     if (bytes != 0) {
         exchange->request.body.append(body, bytes);
@@ -199,7 +204,7 @@ int HttpService::on_request(MHD_Connection* connection, Exchange*& exchange, con
         return MHD_YES;
     }
     if (!std::exchange(exchange->is_served, true)) {
-        exchange->open->allow(kAnswerTime);
+        exchange->open->allow(limits_.answer);
         if (auto page = guarded([&] { return handler_.serve(*this, exchange->request); }))
             exchange->page = std::move(page);
     }
@@ -211,7 +216,7 @@ int HttpService::on_request(MHD_Connection* connection, Exchange*& exchange, con
 
 int HttpService::queue(Exchange& exchange) {
     if (exchange.page) {
-        exchange.open->allow(kAnswerTime);
+        exchange.open->allow(limits_.answer);
         return MHD_queue_response(exchange.connection, exchange.page->status_, exchange.page->response_);
     }
     MHD_Response* response =
@@ -262,7 +267,7 @@ void HttpService::resume(Exchange& exchange) {
 void HttpService::on_completed(Exchange& exchange) {
     const std::uint64_t number = exchange.request.number;
     exchange.open->is_busy = false;
-    exchange.open->allow(kIdleTime);
+    exchange.open->allow(limits_.idle);
     handler_.forget(number);
     exchanges_.erase(number);
 }

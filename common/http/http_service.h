@@ -3,11 +3,12 @@
 // Threads: made and destroyed by any one thread; wake() by any; all other calls, and the handler's, are of
 // the server's own thread.
 //
-// HttpServer is for pages that machines scrape; this one is for clients with an account. A client is trusted
-// when the handler has accepted the head of a request, and not before: of untrusted clients the oldest make
-// room for new ones, and a head has at most kHeadBytes. No client is waited for: each connection has a time
-// for the head, for the body, for the answer and between two requests. Trusted clients keep their places,
-// unless they are idle and others need them.
+// No client is waited for: each connection has a time for the head, for the body, for the answer, between two
+// requests, and perhaps for all of these together. A client is trusted when the handler has accepted the head
+// of a request, and not before: of untrusted clients the oldest make room for new ones, so that 10,000 idle
+// or slow ones hold places for moments. Trusted clients keep their places, unless they are idle and others
+// need them. Without accounts a client is trusted from its request on, and where all are busy with one, the
+// oldest makes room.
 #pragma once
 
 #include <atomic>
@@ -54,14 +55,19 @@ struct HttpServiceCounters {
 
 class HttpService {
   public:
-    static constexpr std::size_t kConnections = 512;
-    static constexpr std::size_t kConnectionsOfAddress = 256;
-    static constexpr std::size_t kHeadBytes = 16 * 1024;
-    static constexpr std::chrono::seconds kHeadTime{10};    ///< from the connection to the end of the head
-    static constexpr std::chrono::seconds kBodyTime{60};    ///< until the end of the body
-    static constexpr std::chrono::seconds kAnswerTime{60};  ///< until the client has received the answer
-    static constexpr std::chrono::seconds kIdleTime{30};    ///< until the end of the next head
-    static constexpr unsigned kStallSeconds = 15;           ///< in which no byte moves
+    struct Limits {
+        std::size_t connections;
+        std::size_t connections_of_address;
+        std::size_t head_bytes;
+        std::chrono::seconds head;    ///< from the connection to the end of the head
+        std::chrono::seconds body;    ///< until the end of the body
+        std::chrono::seconds answer;  ///< until the client has received the answer
+        std::chrono::seconds idle;    ///< until the end of the next head
+        std::chrono::seconds stall;   ///< in which no byte moves
+        std::chrono::seconds life;    ///< of a connection; 0: any
+        bool has_accounts;            ///< the handler refuses unknown clients
+        int nice_steps;               ///< below the program's other threads: one of these may share its core
+    };
 
     using Page = std::shared_ptr<const HttpPage>;
     /// Text of a stream: empty: none yet; nothing: the stream ends.
@@ -70,15 +76,15 @@ class HttpService {
     class Handler {
       public:
         virtual ~Handler() = default;
-        /// The head of a request has come. @return the refusal; nullptr: the client is trusted, and its body
-        /// may come, of as many bytes as the head states
+        /// The head of a request has come. @return the answer to it, such as a refusal; nullptr: the client
+        /// is trusted, and its body may come, of as many bytes as the head states
         virtual Page judge(const HttpRequest& request) = 0;
         /// The request is complete. @return nullptr: answer() or stream() was called, or answer() follows
-        virtual Page serve(HttpService& service, const HttpRequest& request) = 0;
+        virtual Page serve(HttpService& /*service*/, const HttpRequest& /*request*/) { return nullptr; }
         /// The request has ended: answered, or its client is gone.
-        virtual void forget(std::uint64_t number) = 0;
+        virtual void forget(std::uint64_t /*number*/) {}
         /// At least ten times a second, and after wake().
-        virtual void turn(HttpService& service) = 0;
+        virtual void turn(HttpService& /*service*/) {}
     };
 
     /// PEM texts.
@@ -89,7 +95,7 @@ class HttpService {
 
     /// @param listener a socket that listens; the server closes it @param tls nothing: plain HTTP
     /// @param handler outlives this @throws HostError
-    HttpService(int listener, const std::optional<Tls>& tls, Handler& handler);
+    HttpService(int listener, const Limits& limits, const std::optional<Tls>& tls, Handler& handler);
     ~HttpService();
     HttpService(const HttpService&) = delete;
     HttpService& operator=(const HttpService&) = delete;
@@ -127,6 +133,7 @@ class HttpService {
     void end_old_ones();
     static void end(Open& open);
 
+    const Limits limits_;
     Handler& handler_;
     HttpServiceCounters counters_;
     std::list<Open> open_;                                          // oldest first

@@ -29,7 +29,9 @@ HttpService::Open* HttpService::on_open(MHD_Connection* connection) {
         open.descriptor = file->connect_fd;
     const auto* client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     open.address = address_text(client == nullptr ? nullptr : client->client_addr);
-    open.allow(kHeadTime);
+    if (limits_.life.count() != 0)
+        open.latest = std::chrono::steady_clock::now() + limits_.life;
+    open.allow(limits_.head);
     make_room(open);
     counters_.open.store(open_.size(), std::memory_order_relaxed);
     return &open;
@@ -47,10 +49,10 @@ void HttpService::make_room(Open& newcomer) {
         return !open.is_ended && open.address == newcomer.address;
     };
     const auto is_running = [](const Open& open) { return !open.is_ended; };
-    const bool is_address_full =
-        static_cast<std::size_t>(std::ranges::count_if(open_, is_of_address)) > kConnectionsOfAddress;
+    const bool is_address_full = static_cast<std::size_t>(std::ranges::count_if(open_, is_of_address)) >
+                                 limits_.connections_of_address;
     if (!is_address_full &&
-        static_cast<std::size_t>(std::ranges::count_if(open_, is_running)) <= kConnections)
+        static_cast<std::size_t>(std::ranges::count_if(open_, is_running)) <= limits_.connections)
         return;
     const auto may_go = [&](const Open& open) {
         return &open != &newcomer && (is_address_full ? is_of_address(open) : is_running(open));
@@ -59,6 +61,8 @@ void HttpService::make_room(Open& newcomer) {
         std::ranges::find_if(open_, [&](const Open& open) { return may_go(open) && !open.is_trusted; });
     if (victim == open_.end())
         victim = std::ranges::find_if(open_, [&](const Open& open) { return may_go(open) && !open.is_busy; });
+    if (victim == open_.end() && !limits_.has_accounts)
+        victim = std::ranges::find_if(open_, may_go);
     const bool has_victim = victim != open_.end();
     (has_victim ? counters_.displaced : counters_.surplus).fetch_add(1, std::memory_order_relaxed);
     end(has_victim ? *victim : newcomer);

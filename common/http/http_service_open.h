@@ -2,6 +2,7 @@
 // Threads: the server's own.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -15,13 +16,16 @@ struct HttpService::Open {
     int descriptor = -1;
     std::string address{};
     std::chrono::steady_clock::time_point ends_at{};  // by its present phase
+    std::chrono::steady_clock::time_point latest = std::chrono::steady_clock::time_point::max();
     bool is_trusted = false;
     bool is_busy = false;   // with a request
     bool is_ended = false;  // the library closes it in its next turn
     std::list<Open>::iterator place{};
 
-    void allow(std::chrono::seconds span) { ends_at = std::chrono::steady_clock::now() + span; }
-    void allow_any_time() { ends_at = std::chrono::steady_clock::time_point::max(); }
+    void allow(std::chrono::seconds span) {
+        ends_at = std::min(latest, std::chrono::steady_clock::now() + span);
+    }
+    void allow_any_time() { ends_at = latest; }
 };
 
 struct HttpService::Exchange {

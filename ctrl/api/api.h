@@ -4,7 +4,7 @@
 //
 //   CommandDesk desk;                              // the loop answers its commands
 //   Api api(desk, TokenFile(config.token_file), false);
-//   HttpService service(listen_on(config.listen, "api.listen"), {}, api);
+//   HttpService service(listen_on(config.listen, "api.listen"), kApiLimits, {}, api);
 //   desk.set_wake([&] { service.wake(); });
 //
 // A request passes these checks, in this order, and is refused with its reason by the first that it fails: of
@@ -40,6 +40,19 @@ struct SiteFile {
     std::string_view content_type;
     std::string_view text;
 };
+
+/// docs/api.md has these numbers.
+inline constexpr HttpService::Limits kApiLimits{.connections = 512,
+                                                .connections_of_address = 256,
+                                                .head_bytes = std::size_t{16} * 1024,
+                                                .head = std::chrono::seconds(10),
+                                                .body = std::chrono::seconds(60),
+                                                .answer = std::chrono::seconds(60),
+                                                .idle = std::chrono::seconds(30),
+                                                .stall = std::chrono::seconds(15),
+                                                .life = std::chrono::seconds(0),
+                                                .has_accounts = true,
+                                                .nice_steps = 5};
 
 class Api final : public HttpService::Handler {
   public:

@@ -14,6 +14,7 @@
 
 #include "common/config/config_text.h"
 #include "common/http/http_service.h"
+#include "common/http/listen.h"
 #include "common/http/metrics_endpoint.h"
 #include "common/process.h"
 #include "common/run_lock.h"
@@ -56,7 +57,7 @@ class ApiEndpoint {
     /// @throws HostError
     explicit ApiEndpoint(const weir::ApiConfig& config)
         : api_(desk_, weir::TokenFile(config.token_file), !config.key_file.empty(), weir::console_files()),
-          service_(weir::listen_on(config.listen, "api.listen"), tls_of(config), api_) {
+          service_(weir::listen_on(config.listen, "api.listen"), weir::kApiLimits, tls_of(config), api_) {
         desk_.set_wake([this] { service_.wake(); });
     }
     ~ApiEndpoint() { desk_.set_wake({}); }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -75,6 +76,11 @@ class HttpClient {
             all.append(bytes, static_cast<std::size_t>(count));
         }
         throw std::runtime_error("the connection stays open");
+    }
+    /// Whether bytes, or the end of the connection, come within the time.
+    bool has_input(std::chrono::milliseconds within) {
+        pollfd one{descriptor_, POLLIN, 0};
+        return poll(&one, 1, static_cast<int>(within.count())) > 0;
     }
 
   private:

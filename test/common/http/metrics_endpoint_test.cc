@@ -49,6 +49,11 @@ struct MeasuredProgram {
     std::string get(const std::string& path, const std::string& headers = "") {
         return HttpClient(listener.port).get(path, headers).receive();
     }
+    std::string answer_to(const std::string& method, const std::string& headers = "") {
+        return HttpClient(listener.port)
+            .send(method + " /metrics HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n")
+            .receive();
+    }
 };
 
 }  // namespace
@@ -81,6 +86,19 @@ TEST_CASE("a program that stands still is reported, and the scraper does not wai
     CHECK(has(program.get("/healthz"), " 503 "));
 }
 
+TEST_CASE("other pages and methods are refused, and a body is not read") {
+    MeasuredProgram program;
+    CHECK(program.get("/").starts_with("HTTP/1.1 404 "));
+    CHECK(program.get("/../etc/passwd").starts_with("HTTP/1.1 404 "));
+    for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"})
+        CHECK(program.answer_to(std::string(method), "Content-Length: 9\r\n").starts_with("HTTP/1.1 405 "));
+    const std::string head = program.answer_to("HEAD");
+    CHECK(head.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(head.ends_with("\r\n\r\n"));
+    CHECK(program.answer_to("GET", "Content-Length: 9\r\n").starts_with("HTTP/1.1 200 "));
+    CHECK(has(program.get("/metrics"), "{outcome=\"refused\"} 7\n"));
+}
+
 TEST_CASE(
     "pages of a program that publishes at its own times have its latest snapshot, as long as it lasts") {
     metrics::SnapshotBoard<int> board;
@@ -98,7 +116,9 @@ TEST_CASE(
     board.publish(now + kNanosPerSec, 1);
     CHECK(has(get("/metrics"), "\nweir_number 1\n"));
     board.publish(now + kNanosPerSec, 2);
-    CHECK(has(get("/metrics"), "\nweir_number 2\n"));
+    const std::string second = get("/metrics");
+    CHECK(has(second, "\nweir_number 2\n"));
+    CHECK(has(second, "{outcome=\"answered\"} 2\n"));  // before it
     CHECK(has(get("/healthz"), " 200 "));
     board.publish(now - metrics::SnapshotBoard<int>::kLasts, 3);
     CHECK(has(get("/metrics"), " 503 "));

@@ -96,7 +96,7 @@ struct Served {
     CommandDesk desk;
     FakeLoop loop{desk};
     Api api{desk, tokens(), false, kSite};
-    HttpService service{listener.descriptor, {}, api};
+    HttpService service{listener.descriptor, kApiLimits, {}, api};
 
     Served() {
         desk.set_wake([this] { service.wake(); });
@@ -319,7 +319,7 @@ TEST_CASE("pages of a console need no token and have a strict policy") {
 
 TEST_CASE("malformed and oversized heads end their own connection alone") {
     Served served;
-    const std::string long_line(2 * HttpService::kHeadBytes, 'a');
+    const std::string long_line(2 * kApiLimits.head_bytes, 'a');
     for (const std::string& request :
          {std::string("\r\n\r\n\r\n\r\nx\r\n\r\n"), std::string("\0\0\0\0\r\n\r\n", 8),
           std::string("GET\r\n\r\n"), std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15),
@@ -338,14 +338,14 @@ TEST_CASE("clients without a token make room for others, and a trusted one keeps
     trusted.send(Served::head("GET /api/v1/status", served.viewer.secret, ""));
     REQUIRE(testing::until([&] { return served.service.counters().open == 1; }));
     std::vector<HttpClient> idle;
-    for (std::size_t i = 0; i < 2 * HttpService::kConnectionsOfAddress; ++i) {
+    for (std::size_t i = 0; i < 2 * kApiLimits.connections_of_address; ++i) {
         idle.push_back(served.client());
         idle.back().send("GET /api/v1/status HTTP/1.1\r\nX: ");
     }
     REQUIRE(testing::until(
-        [&] { return served.service.counters().displaced >= HttpService::kConnectionsOfAddress; }));
+        [&] { return served.service.counters().displaced >= kApiLimits.connections_of_address; }));
     served.loop.holds = false;
     CHECK(status_of(trusted.receive()) == 200);
     CHECK(status_of(served.get("/api/v1/status")) == 200);
-    CHECK(served.service.counters().open <= HttpService::kConnectionsOfAddress + 64);
+    CHECK(served.service.counters().open <= kApiLimits.connections_of_address + 64);
 }

@@ -1,11 +1,14 @@
-// http_server_test.cc - pages and refusals, malformed and large requests, and clients that never end theirs.
-#include "common/http/http_server.h"
+// http_service_test.cc - a page, malformed and large requests, and clients that never end theirs, with the
+// limits of the metrics.
+#include "common/http/http_service.h"
 
 #include <sys/resource.h>
 
 #include <vector>
 
 #include "common/error.h"
+#include "common/http/listen.h"
+#include "common/http/metrics_endpoint.h"
 #include "test/common/http/http_client.h"
 #include "test/support/catch.h"
 #include "test/support/text.h"
@@ -15,19 +18,28 @@ using namespace weir::test;
 
 namespace {
 
-std::shared_ptr<const HttpPage> one_page(std::string_view path, std::string_view accept) {
-    if (path != "/metrics")
-        return nullptr;
-    return std::make_shared<HttpPage>(200, "text/plain; version=0.0.4",
-                                      "accepts " + std::string(accept) + "\n");
-}
+constexpr std::string_view kHeadWithBody = "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
+
+struct OnePage final : HttpService::Handler {
+    std::atomic<std::uint64_t> bodies{0};  ///< requests whose bodies may come
+
+    HttpService::Page judge(const HttpRequest& request) override {
+        if (request.method == "POST") {
+            ++bodies;
+            return nullptr;
+        }
+        return std::make_shared<HttpPage>(request.path == "/metrics" ? 200 : 404, "text/plain; version=0.0.4",
+                                          "accepts " + std::string(request.header("accept")) + "\n");
+    }
+};
 
 struct ServedPort {
-    Listener listener;
-    HttpServer server{listener.descriptor, one_page};
+    HttpService::Limits limits = kMetricsLimits;
+    Listener listener{};
+    OnePage pages{};
+    HttpService service{listener.descriptor, limits, {}, pages};
 
     HttpClient client() { return HttpClient(listener.port); }
-    std::string answer_to(const std::string& request) { return client().send(request).receive(); }
     std::string page() { return client().get("/metrics").receive(); }
     bool reaches(const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
         return testing::until([&] { return counter.load() == value; });
@@ -56,32 +68,18 @@ TEST_CASE("a page is sent with its type and the connection is closed") {
     CHECK(has(answer, "Content-Type: text/plain; version=0.0.4\r\n"));
     CHECK(has(answer, "Connection: close\r\n"));
     CHECK(answer.ends_with("\r\n\r\naccepts text/plain\n"));
-    CHECK(port.server.counters().answered == 1);
-    CHECK(port.reaches(port.server.counters().open, 0));
-}
-
-TEST_CASE("other pages and methods are refused, and a body is not read") {
-    ServedPort port;
-    CHECK(port.client().get("/").receive().starts_with("HTTP/1.1 404 "));
-    CHECK(port.client().get("/../etc/passwd").receive().starts_with("HTTP/1.1 404 "));
-    for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"})
-        CHECK(
-            port.answer_to(std::string(method) + " /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
-                .starts_with("HTTP/1.1 405 "));
-    CHECK(port.server.counters().refused == 7);
-    const std::string head = port.answer_to("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    CHECK(head.starts_with("HTTP/1.1 200 OK\r\n"));
-    CHECK(head.ends_with("\r\n\r\n"));
+    CHECK(port.reaches(port.service.counters().open, 0));
 }
 
 TEST_CASE("malformed and oversized requests end their own connection alone") {
     ServedPort port;
     HttpClient waiting = port.client();
     waiting.send("GET /metrics HT");
-    const std::string long_line(2 * HttpServer::kRequestBytes, 'a');
+    const std::string long_line(2 * kMetricsLimits.head_bytes, 'a');
     std::vector<HttpClient> broken;
     for (const std::string& request :
          {std::string("\r\n\r\n\r\n\r\n"), std::string("\0\0\0\0\r\n\r\n", 8), std::string("GET\r\n\r\n"),
+          std::string("GET /metrics HTTP/1.1\r\n\r\n"),  // without Host
           std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), "GET /" + long_line,
           "GET /metrics HTTP/1.1\r\nX: " + long_line + "\r\n\r\n"})
         broken.push_back(std::move(port.client().send(request)));
@@ -103,28 +101,50 @@ TEST_CASE("ten thousand clients that never end their request do not keep another
             CHECK(has(port.page(), "200 OK"));
     }
     CHECK(has(port.page(), "200 OK"));
-    const HttpCounters& counters = port.server.counters();
-    CHECK(counters.open <= HttpServer::kConnections + 64);
+    const HttpServiceCounters& counters = port.service.counters();
+    CHECK(counters.open <= kMetricsLimits.connections + 64);
     CHECK(counters.displaced + counters.expired + counters.open >= count);
 }
 
 TEST_CASE("a client that sends a byte now and then is ended after five seconds") {
     ServedPort port;
+    const auto begin = std::chrono::steady_clock::now();
     HttpClient drip = port.client();
     drip.send("GET /metrics HTTP/1.1\r\nX: ");
-    CHECK(testing::until([&] { return port.server.counters().expired == 1; },
-                         [&] {
-                             drip.send("a");
-                             std::this_thread::sleep_for(std::chrono::milliseconds(50));
-                         }));
+    CHECK(testing::until([&] { return drip.has_input(std::chrono::milliseconds(50)); },
+                         [&] { drip.send("a"); }));
+    CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::seconds(5));
+    CHECK(port.reaches(port.service.counters().expired, 1));
     CHECK_FALSE(has(drip.receive(), "200 OK"));
     CHECK(has(port.page(), "200 OK"));
+}
+
+TEST_CASE("where both places have requests, accounts decide whether the oldest or the newest client goes") {
+    HttpService::Limits limits = kMetricsLimits;
+    limits.connections = 2;
+    limits.body = limits.life = limits.stall = std::chrono::hours(1);
+    limits.has_accounts = GENERATE(false, true);
+    ServedPort port{.limits = limits};
+    std::vector<HttpClient> busy;
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+        busy.push_back(std::move(port.client().send(kHeadWithBody)));
+        REQUIRE(port.reaches(port.pages.bodies, i));
+    }
+    HttpClient newcomer = port.client();
+    REQUIRE(port.reaches(
+        limits.has_accounts ? port.service.counters().surplus : port.service.counters().displaced, 1));
+    CHECK((limits.has_accounts ? newcomer : busy.front()).receive().empty());
+    if (!limits.has_accounts) {
+        CHECK(has(port.page(), "200 OK"));
+        CHECK(newcomer.receive().empty());  // it had no request
+        CHECK_FALSE(busy.back().has_input(std::chrono::milliseconds(0)));
+    }
 }
 
 TEST_CASE("a server that stops ends its connections") {
     auto port = std::make_unique<ServedPort>();
     HttpClient waiting = port->client();
-    REQUIRE(port->reaches(port->server.counters().open, 1));
+    REQUIRE(port->reaches(port->service.counters().open, 1));
     port.reset();
     CHECK(waiting.receive().empty());
 }
