@@ -64,8 +64,9 @@ class HttpClient {
     HttpClient& get(const std::string& path, const std::string& headers = "") {
         return send("GET " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
     }
-    /// All that comes until the server closes the connection. Throws when it does not.
-    std::string receive() {
+    /// All that comes until the server closes the connection, or until `last` has come. Throws when neither
+    /// happens.
+    std::string receive(std::string_view last = {}) {
         std::string all;
         char bytes[65536];
         const auto bound = static_cast<int>(weir::testing::wait_bound().count());
@@ -74,6 +75,8 @@ class HttpClient {
             if (count <= 0)
                 return all;
             all.append(bytes, static_cast<std::size_t>(count));
+            if (!last.empty() && all.find(last) != std::string::npos)
+                return all;
         }
         throw std::runtime_error("the connection stays open");
     }
