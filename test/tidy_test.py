@@ -47,7 +47,7 @@ QOS = {"vswitch/qos", "vswitch/qos/buckets", "vswitch/qos/feedback", "vswitch/qo
        "vswitch/qos/requests", "vswitch/qos/guarantees"}
 SIM = PURE | SWITCH | QOS       # the switch's pure code, in virtual time
 DATAPATH = PURE | SWITCH | QOS | {"cost_functions/protocols", "cost_functions/tracker", "vswitch/esp", "vswitch/ports",
-                                 "vswitch/ports/virtio/checksum.h"}
+                                 "vswitch/ports/virtio/checksum.h", "vswitch/ports/virtio/left_payload.h"}
 # The rooms of vswitch/datapath, each with those of the line that it sees; its meson.build has the same.
 LINE = {"capture": (), "frame": (), "vnic": ("frame",), "tunnels": ("capture", "frame", "vnic"), "requests": ("capture", "frame", "vnic"),
         "output": ("capture", "frame", "vnic", "tunnels", "requests"),

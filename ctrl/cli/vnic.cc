@@ -194,6 +194,10 @@ std::string traffic_text(const json& vnic, const Terminal& terminal) {
     add("  from VM", at(vnic, "/from_vm"));
     add("  to VM", at(vnic, "/to_vm"));
     std::string text = table.render(terminal.columns, terminal.color);
+    const double delivered = number_at(vnic, "/to_vm/delivered/packets");
+    if (const double straight = number_at(vnic, "/to_vm/straight_packets"); straight > 0 && delivered > 0)
+        text +=
+            line("straight", percent_text(100 * straight / delivered) + " of the packets to it, in one copy");
     for (const auto& [title, pointer] :
          {std::pair{"drops from VM", "/from_vm/drops"}, {"drops to VM", "/to_vm/drops"}}) {
         const std::string reasons = reasons_text(at(vnic, pointer));

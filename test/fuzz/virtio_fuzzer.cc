@@ -2,7 +2,8 @@
 // Source: docs/algorithms.md 3.11.
 //
 // The first byte is the kind of ring: bit 0 packed, bit 1 mergeable, bit 2 a header of 10 bytes, bits 3-6 its
-// size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest.
+// size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest;
+// with an odd one payloads are left.
 // The bytes behind them are the ring, which ends at the end of a region, and then buffers. An address counts
 // from the begin of the guest's memory, modulo its bytes and 64 more; the highest bit leaves it as it is.
 // Pages around each region fault.
@@ -15,6 +16,7 @@
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
 #include "test/vswitch/ports/virtio/guest_area.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 namespace {
 
@@ -65,10 +67,13 @@ struct Guest {
     Lane lane;
 };
 
-void from_guest(Guest& guest) {
+void from_guest(Guest& guest, bool leaves) {
     std::array<rte_mbuf*, kMost> frames;
     const BurstResult result =
-        take(guest.lane, guest.terms, guest.area.memory, buffer_pool(), frames.data(), kMost);
+        take(guest.lane, guest.terms, guest.area.memory, buffer_pool(), frames.data(), kMost, leaves);
+    fetch_payloads({frames.data(), result.frames});
+    if (result.owes)
+        (void)show_used(guest.lane);
     require(result.frames + result.refused <= std::min(guest.size, kMost),
             "a burst takes no more than the ring has");
     for (std::uint16_t i = 0; i < result.frames; ++i) {
@@ -98,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool sends : {true, false}) {
         require(guest.start(), "a ring at the end of a region is placed");
         if (sends)
-            from_guest(guest);
+            from_guest(guest, data[1] % 2 != 0);
         else
             to_guest(guest, data[1] % (kMost + 1));
         guest.fill(data + 2, size - 2);

@@ -4,9 +4,18 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "vswitch/ports/virtio/left_payload.h"
+
 namespace weir::testing {
+namespace {
+
+constexpr std::uint8_t kScribble = 0xDD;
+constexpr std::uint64_t kOffloads = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM;
+
+}  // namespace
 
 FakePort::~FakePort() {
     drain();
@@ -27,6 +36,44 @@ std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         }
     }
     return count;
+}
+
+/// Buffers of one segment that ask for no offload, as a guest's rings.
+std::uint16_t FakePort::rx_heads(rte_mbuf** frames, std::uint16_t max) {
+    const std::uint16_t count = rx_burst(frames, max);
+    for (std::uint16_t i = 0; leaves && i < count; ++i) {
+        rte_mbuf* frame = frames[i];
+        if (frame->nb_segs != 1 || frame->pkt_len < kLeftFromBytes || (frame->ol_flags & kOffloads) != 0)
+            continue;
+        auto* rest = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, kHeadBytes);
+        std::vector<std::uint8_t>& payload = left_.emplace_back(rest, rest + frame->pkt_len - kHeadBytes);
+        std::memset(rest, kScribble, payload.size());
+        frame->data_len = kHeadBytes;
+        leave_payload(frame, payload.data());
+        owes_chains_ = true;
+    }
+    return count;
+}
+
+/// The VM writes over them: a frame that still needs one shows it.
+void FakePort::return_chains() {
+    for (std::vector<std::uint8_t>& payload : left_) {
+        std::ranges::fill(payload, kScribble);
+        returned_.push_back(std::move(payload));
+    }
+    left_.clear();
+    owes_chains_ = false;
+}
+
+bool is_scribbled(const rte_mbuf* frame) {
+    constexpr std::uint32_t kLast = 16;
+    std::array<std::uint8_t, kLast> room;
+    const void* last = frame->pkt_len < kLast
+                           ? nullptr
+                           : rte_pktmbuf_read(frame, frame->pkt_len - kLast, kLast, room.data());
+    const auto* bytes = static_cast<const std::uint8_t*>(last);
+    return bytes != nullptr &&
+           std::all_of(bytes, bytes + kLast, [](std::uint8_t each) { return each == kScribble; });
 }
 
 std::optional<std::uint64_t> FakePort::peek_destination() {
@@ -50,6 +97,8 @@ std::uint16_t FakePort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
             continue;
         }
         ++taken_now;
+        straight += payload_is_left(frame);
+        fetch_payload(frame);
         if (sink) {
             sink(frame);
             rte_pktmbuf_free(frame);

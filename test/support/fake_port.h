@@ -15,11 +15,15 @@ namespace weir::testing {
 /// delivered to the VM. The port owns the frames in both.
 class FakePort final : public Port {
   public:
+    FakePort() : Port(true) {}
     ~FakePort() override;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) override;
+    void return_chains() override;
+    [[nodiscard]] std::uint64_t straight_frames() const override { return straight; }
     [[nodiscard]] bool up() const override { return attached; }
     [[nodiscard]] PortOffloads offloads() const override { return taken; }
     [[nodiscard]] std::vector<std::string> features() const override { return {"fake"}; }
@@ -48,9 +52,19 @@ class FakePort final : public Port {
     std::size_t buffer_bytes = SIZE_MAX;  ///< a frame that is longer fits no buffer of the VM
     bool peeks = false;                   ///< the switch may know where the next of `offered` goes
     bool attached = true;                 ///< false: nothing comes, nothing is taken
+    bool leaves = false;                  ///< the payloads of long frames are left with the VM
+    std::uint64_t straight = 0;           ///< frames that came with their payloads left
     PortOffloads taken;
     unsigned tx_calls = 0;
     unsigned housekeepings = 0;
+
+  private:
+    std::vector<std::vector<std::uint8_t>> left_;      // payloads, until return_chains()
+    std::vector<std::vector<std::uint8_t>> returned_;  // kept, so that a late reader finds the scribble
 };
+
+/// The frame's last bytes are those that a VM has written over a payload it has got back, or that a buffer
+/// has where the payload was left.
+[[nodiscard]] bool is_scribbled(const rte_mbuf* frame);
 
 }  // namespace weir::testing

@@ -282,6 +282,8 @@ json vnic_json(const VnicReport& vnic) {
     from_vm["uplink_bytes"] = vnic.stats.uplink_bytes;
     from_vm["cluster_bytes"] = vnic.stats.cluster_bytes;
     from_vm["limit_left_bytes"] = vnic.stats.limit_left != INT64_MAX ? json(vnic.stats.limit_left) : json();
+    json to_vm = direction_json(vnic.stats.to_vm);
+    to_vm["straight_packets"] = vnic.straight;
     return {{"name", config.name},
             {"id", vnic.id},
             {"tenant", config.tenant},
@@ -315,7 +317,7 @@ json vnic_json(const VnicReport& vnic) {
             {"steering", steering_json(vnic.steering)},
             {"receive", receive_json(vnic.stats)},
             {"from_vm", from_vm},
-            {"to_vm", direction_json(vnic.stats.to_vm)},
+            {"to_vm", to_vm},
             {"held_back_ns", held_json(vnic.stats)},
             {"cycles", vnic.stats.cycles},
             {"bursts", vnic.stats.bursts},

@@ -96,6 +96,7 @@ struct VnicReport {
     Steering steering;
     std::vector<std::string> features;
     std::uint64_t ring_errors = 0;
+    std::uint64_t straight = 0;   ///< frames to it that were copied out of their senders' memory
     std::string ring_fault;       ///< why a ring is stopped; empty: none is
     std::string socket_fault;     ///< why no front-end can come to the socket; empty: one can
     std::string front_end_fault;  ///< why the last front-end was disconnected; empty: none was

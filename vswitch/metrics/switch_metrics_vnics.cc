@@ -61,6 +61,9 @@ constexpr std::array kTraffic{
              out(R"(destination="cluster")", cluster);
              out(R"(destination="outside")", wire - cluster);
          }},
+    Vnic{{"weir_vnic_straight_packets", Type::kCounter, "packets",
+          "Frames to the VM that were copied once, out of their senders' memory"},
+         [](const VnicReport& vnic, const Samples& out) { out(vnic.straight); }},
     Vnic{{"weir_vnic_held_back_seconds", Type::kCounter, "seconds",
           "Time that the VM's ring was not polled, by reason"},
          [](const VnicReport& vnic, const Samples& out) {

@@ -29,6 +29,17 @@ class Port {
 
     /// Takes at most `max` (<= 32) frames; they belong to the caller. 0 also while the port is down.
     virtual std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) = 0;
+    /// As rx_burst(), but the payloads of long frames may be left with the far side (left_payload.h). While
+    /// owes_chains() the caller sends or fetches all of them, then calls return_chains(), before it takes
+    /// more.
+    virtual std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) { return rx_burst(frames, max); }
+    [[nodiscard]] bool owes_chains() const { return owes_chains_; }
+    /// Gives the far side its buffers back.
+    virtual void return_chains() {}
+    /// tx_burst() takes frames whose payloads are left. Any worker.
+    [[nodiscard]] bool takes_left_payloads() const { return takes_left_payloads_; }
+    /// Frames that tx_burst() copied out of their senders' memory. Any thread.
+    [[nodiscard]] virtual std::uint64_t straight_frames() const { return 0; }
     /// Destination of the frame that rx_burst() would give first, 48 bits, first wire byte lowest; none: no
     /// frame, or it cannot be known. The far side may put another frame in its place meanwhile. Owning
     /// worker.
@@ -66,9 +77,16 @@ class Port {
     virtual void housekeeping(Nanos /*now*/) {}
 
   protected:
+    /// @param takes_left_payloads see there
+    explicit Port(bool takes_left_payloads) : takes_left_payloads_(takes_left_payloads) {}
+
+    bool owes_chains_ = false;
     bool wasted_ = false;
     std::uint16_t too_long_ = 0;
     std::uint32_t took_ = 0;
+
+  private:
+    bool takes_left_payloads_ = false;
 };
 
 }  // namespace weir

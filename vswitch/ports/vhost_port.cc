@@ -159,7 +159,8 @@ std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& r
     return result.frames;
 }
 
-std::uint16_t VhostPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
+/// @param leaves payloads of long frames may be left in the guest
+std::uint16_t VhostPort::receive(rte_mbuf** frames, std::uint16_t max, bool leaves) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr)
         return 0;
@@ -171,11 +172,22 @@ std::uint16_t VhostPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
         lanes.next = static_cast<std::uint16_t>(lanes.next + 1 < lanes.count ? lanes.next + 1 : 0);
-        const std::uint16_t got = settle(lane, take(lane, device->terms, device->memory, pool_, frames, max));
+        const virtio::BurstResult result =
+            take(lane, device->terms, device->memory, pool_, frames, max, leaves);
+        if (result.owes) {
+            owing_ = &lane;
+            owes_chains_ = true;
+        }
+        const std::uint16_t got = settle(lane, result);
         if (got != 0)
             return got;
     }
     return 0;
+}
+
+void VhostPort::return_chains() {
+    settle(*owing_, show_used(*owing_));
+    owes_chains_ = false;
 }
 
 std::optional<std::uint64_t> VhostPort::peek_destination() {
@@ -193,6 +205,8 @@ std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, std
     const virtio::BurstResult result = put(lane, device.terms, device.memory, frames);
     if (result.too_long != 0) [[unlikely]]
         too_long = result.too_long;
+    if (result.straight != 0)
+        straight_.add(result.straight);
     const std::uint16_t sent = settle(lane, result);
     rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;

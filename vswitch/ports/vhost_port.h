@@ -38,9 +38,16 @@ class VhostPort final : public Port {
     /// @param notifier of the owning worker; outlives this
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
     VhostPort(rte_mempool* pool, Notifier& notifier, std::uint32_t queues)
-        : pool_(pool), notifier_(notifier), queues_(queues) {}
+        : Port(true), pool_(pool), notifier_(notifier), queues_(queues) {}
 
-    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override {
+        return receive(frames, max, false);
+    }
+    std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) override {
+        return receive(frames, max, true);
+    }
+    void return_chains() override;
+    [[nodiscard]] std::uint64_t straight_frames() const override { return straight_.value(); }
     /// With several rings, of the next one in turn at each call.
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
@@ -85,6 +92,7 @@ class VhostPort final : public Port {
 
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
+    std::uint16_t receive(rte_mbuf** frames, std::uint16_t max, bool leaves);
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
@@ -95,6 +103,8 @@ class VhostPort final : public Port {
     Notifier& notifier_;
     std::uint32_t queues_;
     Counter ring_errors_;
+    Counter straight_;
+    virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet
     std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
     mutable FrontEndFault front_end_;
     std::mutex control_;  // of the following two; no worker takes it

@@ -123,6 +123,7 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.steering = vnic.steering;
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
+    report.straight = vnic.port->straight_frames();
     report.ring_fault = vnic.port->ring_fault();
     if (vnic.config.device.empty())
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);

@@ -1,5 +1,6 @@
 """vhost_test.py - vhost-user ports with testpmd as VMs: which side listens, ring layouts, coming and going, a stuck VM."""
 
+import itertools
 import struct
 
 from case import Case
@@ -35,17 +36,23 @@ class VhostTest(Case):
         receiver, sender = self.begin(self.vm(2, server=False, begin=False), self.sender(1, 2, server=False, begin=False))
         self.pass_traffic(sender, receiver)
 
-    def test_every_ring_layout_carries_frames(self):
+    def test_every_ring_layout_carries_short_frames_and_long_ones_in_one_copy(self):
         self.start_switch(self.vnic(1), self.vnic(2))
-        for title, layout in LAYOUTS.items():
-            with self.subTest(title):
-                receiver, sender = self.begin(self.vm(2, begin=False, **layout), self.sender(1, 2, begin=False, **layout))
+        for (title, layout), size in itertools.product(LAYOUTS.items(), (64, 1500)):
+            with self.subTest(f"{title}, {size} bytes"):
+                straight = self.straight()
+                receiver, sender = self.begin(self.vm(2, begin=False, **layout), self.sender(1, 2, size, begin=False, **layout))
                 self.pass_traffic(sender, receiver)
+                self.assertEqual(self.straight() > straight, size == 1500)
                 features = self.switch.vnic("vm1")["features"]
                 self.assertEqual("packed" in features, "packed_vq" in layout, features)
                 self.assertEqual("mergeable" in features, "mrg_rxbuf" not in layout, features)
                 sender.stop()
                 receiver.stop()
+
+    def straight(self):
+        """Frames to VM 2 that were copied once."""
+        return self.switch.vnic("vm2")["to_vm"]["straight_packets"]
 
     def test_two_queue_pairs_are_negotiated_and_used(self):
         guests = self.vm(2, queues=2, begin=False), self.sender(1, 2, queues=2, begin=False)

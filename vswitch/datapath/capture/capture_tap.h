@@ -25,6 +25,8 @@ class alignas(64) CaptureTap {
     void add(Capture& capture);
     void remove(const Capture& capture);
 
+    /// Some capture wants frames of this worker.
+    [[nodiscard]] bool on() const { return count_ != 0; }
     /// Some capture is of the vNIC, or of the uplink, and wants frames that are not dropped.
     [[nodiscard]] bool of_vnic(VnicId vnic) const;
     [[nodiscard]] bool of_uplink() const { return of_uplink_; }
@@ -35,7 +37,7 @@ class alignas(64) CaptureTap {
                             std::uint64_t bytes, DropReason reason, Nanos delay = 0);
     /// Shows a dropped frame that the caller counts and frees.
     void lost(const CapturePoint& point, const rte_mbuf* frame, DropReason reason, Nanos delay = 0) {
-        if (count_ != 0) [[unlikely]]
+        if (on()) [[unlikely]]
             show(point, CaptureVerdict::kDropped, frame, reason, delay);
     }
     /// Shows frames that pass. Called where a flag is set.

@@ -8,6 +8,7 @@
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/frame/offload.h"
 #include "vswitch/datapath/loop/classifier.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir {
 namespace {
@@ -93,7 +94,17 @@ bool FromVms::next_goes_elsewhere(const VnicPath& vnic) {
     return (found == kNowhere ? stages_.vnics.unknown() : found) != vnic.pressure.last;
 }
 
+/// Frames to this destination may go straight from ring to ring, as far as is known before they are paid for.
+bool FromVms::goes_straight(Destination to) {
+    if (to >= limits::kVnicsMax || !stages_.floods.idle())
+        return false;
+    const VnicPath& path = stages_.vnics.at(to);
+    return path.fixed.port->takes_left_payloads() && !path.profile.observed && stages_.delivery.is_mine(path);
+}
+
 void FromVms::route(const Passage& passage, VnicPath& from, const Run& run, Destination to, bool whole) {
+    if (from.fixed.port->owes_chains() && !goes_straight(to))
+        fetch_payloads({run.frames, run.count});
     if (to == kToAll)
         stages_.floods.from_vm(passage, from, run);
     else if (!stages_.floods.idle() && stages_.floods.reach(from, to)) [[unlikely]]
@@ -152,6 +163,7 @@ void FromVms::to_vm(const Passage& passage, VnicPath& from, const Run& run, Vnic
     }
     for (std::uint16_t i = 0; i < run.count; ++i) {
         rte_mbuf* frame = run.frames[i];
+        fetch_payload(frame);
         set_destination(frame, to.fixed);
         const PacketRef ref{frame, now, run.bytes[i], run.wire_frames[i], buffers_of(frame)};
         if (!from.local.push(ref)) {

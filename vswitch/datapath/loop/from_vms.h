@@ -43,6 +43,7 @@ class FromVms {
     void forward_split(const Passage& passage, VnicPath& from, std::span<rte_mbuf*> frames);
     void forward_classified(const Passage& passage, VnicPath& from, rte_mbuf** frames, std::uint16_t count);
     void route(const Passage& passage, VnicPath& from, const Run& run, Destination to, bool whole);
+    [[nodiscard]] bool goes_straight(Destination to);
     void route_known(const Passage& passage, VnicPath& from, const Run& run, Destination to, bool whole);
     void route_behind_floods(const Passage& passage, VnicPath& from, const Run& run, Destination to);
     void to_tunnels(const Passage& passage, VnicPath& from, const Run& run);

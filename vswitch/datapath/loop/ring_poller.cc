@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "vswitch/ports/virtio/left_payload.h"
+
 namespace weir {
 namespace {
 
@@ -136,15 +138,25 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
         return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
     std::array<rte_mbuf*, limits::kBurst> frames;
     const auto asked = static_cast<std::uint16_t>(looks ? (most + 1) / 2 : most);
-    const std::uint16_t count = vnic.fixed.port->rx_burst(frames.data(), asked);
+    Port& port = *vnic.fixed.port;
+    const std::uint16_t count = port.rx_heads(frames.data(), asked);
     if (count == 0)
         return 0;
     ++vnic.stats.bursts;
-    if (Intake::needed_for({frames.data(), count})) [[unlikely]] {
+    const bool in_pieces = Intake::needed_for({frames.data(), count});
+    // Guards, trackers and captures read bytes behind the head.
+    if (port.owes_chains() &&
+        (in_pieces || vnic.profile.guarded || vnic.profile.tracked || stages_.tap.on())) {
+        fetch_payloads({frames.data(), count});
+        port.return_chains();
+    }
+    if (in_pieces) [[unlikely]] {
         vnic.intake.fill({frames.data(), count});
         return forward_piece(vnic, looks ? 1 : limits::kBurst, now);
     }
     from_vms_.forward(vnic, frames.data(), count, now);
+    if (port.owes_chains())
+        port.return_chains();
     return count;
 }
 

@@ -6,6 +6,7 @@
 #include "vswitch/datapath/frame/offload.h"
 #include "vswitch/datapath/output/vm_counts.h"
 #include "vswitch/datapath/requests/request_path.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir {
 
@@ -21,7 +22,7 @@ Delivery::Delivery(const Setup& setup)
 }
 
 std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& run, bool whole) {
-    if (to.fixed.owner != setup_.worker)
+    if (!is_mine(to))
         return hand_over(to, run, FrameOrigin::kVm, origin.vm != nullptr ? origin.vm->fixed.id : kNoVnic,
                          origin.copies);
     if (to.profile.observed) [[unlikely]]
@@ -73,6 +74,7 @@ std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigi
     std::uint32_t took = to.fixed.port->took();
     frames += sent;
     count = static_cast<std::uint16_t>(count - sent);
+    fetch_payloads({frames, count});  // they may wait
     stats.delivered.add(sent, bytes - accounted_bytes(to, frames, count));
     std::uint16_t left = drop_too_long(setup_.tap, to, frames, count);
     if (left != 0) {
@@ -95,6 +97,7 @@ void Delivery::send_plain(const Origin& origin, VnicPath& to, rte_mbuf** frames,
     DirectionStats& stats = to.stats.to_vm;
     stats.offered.add(count, bytes);
     if (to.pressure.receives_slowly) [[unlikely]] {
+        fetch_payloads({frames, count});
         waiting_.send(origin, to, frames, count, bytes);
         return;
     }
@@ -132,6 +135,7 @@ void Delivery::send_fitted(const Origin& origin, VnicPath& to, Fitted& fitted) {
 /// Fits the frames to the VM, and splits super-frames when it has no TSO; its ring is written once per burst.
 [[gnu::noinline]] void Delivery::send_adapted(const Origin& origin, VnicPath& to, rte_mbuf** frames,
                                               std::uint16_t count) {
+    fetch_payloads({frames, count});
     const bool splits = !to.fixed.port->offloads().tso;
     Fitted fitted;
     for (std::uint16_t i = 0; i < count; ++i) {

@@ -58,6 +58,7 @@ class Delivery {
     /// @return as deliver()
     std::uint16_t hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source = kNoVnic,
                             bool copies = false);
+    [[nodiscard]] bool is_mine(const VnicPath& to) const { return to.fixed.owner == setup_.worker; }
     /// Stages the run for a vNIC of this worker. Order towards one VM is kept.
     void stage(const Origin& origin, VnicPath& to, const Run& run);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "vswitch/ports/virtio/checksum.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir::virtio {
 namespace {
@@ -36,7 +37,7 @@ class Burst {
     Burst(R& ring, const Lane& lane, const Terms& terms, const GuestMemory& memory)
         : ring_(ring), lane_(lane), terms_(terms), memory_(memory) {}
 
-    BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most);
+    BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most, bool leaves);
     BurstResult put(std::span<rte_mbuf*> frames);
     std::optional<std::uint64_t> peek_destination();
 
@@ -51,6 +52,8 @@ class Burst {
     }
     std::uint16_t find_run(std::span<rte_mbuf* const> frames, Found* found);
     void write(const Found& to, rte_mbuf* frame);
+    void write_left(std::uint8_t* to, const rte_mbuf* frame);
+    void leave_payloads(std::span<const Found> found, rte_mbuf** frames);
 
     void use(const Chain& chain, std::uint32_t bytes) {
         if (terms_.logs) [[unlikely]]
@@ -65,7 +68,7 @@ class Burst {
     }
     void finish() {
         result_.fault = ring_.fault();
-        if (!used_)
+        if (!used_ || result_.owes)
             return;
         result_.notify = ring_.publish();
         if (terms_.logs) [[unlikely]]  // the index of a split ring; a descriptor of a packed one once more
@@ -179,8 +182,17 @@ std::uint16_t gather(rte_mbuf** frames, std::uint16_t count) {
     return kept;
 }
 
+/// Notes where the payloads of frames are of which the head alone was copied.
 template <typename R>
-BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most) {
+[[gnu::noinline]] void Burst<R>::leave_payloads(std::span<const Found> found, rte_mbuf** frames) {
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (found[i].at != nullptr && payload_is_left(frames[i]))
+            leave_payload(frames[i], found[i].at + terms_.header_bytes + kHeadBytes);
+    result_.owes = true;
+}
+
+template <typename R>
+BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most, bool leaves) {
     const std::uint16_t ready = ring_.ready(most);
     if (ready == 0 || rte_pktmbuf_alloc_bulk(pool, frames, ready) != 0) {
         result_.fault = ring_.fault();
@@ -189,6 +201,8 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
     const std::uint32_t header = terms_.header_bytes;
     const std::uint32_t room = rte_pktmbuf_tailroom(frames[0]);
     std::array<Found, limits::kBurst> found;
+    const std::uint32_t left_from = leaves ? kLeftFromBytes : UINT32_MAX;
+    bool any_left = false;
     std::uint16_t count = 0;
     for (; count < ready; ++count) {
         Found& one = found[count];
@@ -213,15 +227,23 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
         rte_mbuf* frame = frames[i];
         if (one.at != nullptr) [[likely]] {
             const std::uint32_t bytes = one.chain.bytes - header;
-            frame->data_len = static_cast<std::uint16_t>(bytes);
-            frame->pkt_len = bytes;
-            rte_memcpy(rte_pktmbuf_mtod(frame, void*), one.at + header, bytes);
+            std::uint32_t copied = bytes >= left_from ? kHeadBytes : bytes;
+            rte_memcpy(rte_pktmbuf_mtod(frame, void*), one.at + header, copied);
             const NetHeader wishes = read_header(one.at);
+            if (!is_plain(wishes) && copied != bytes) {
+                rte_memcpy(rte_pktmbuf_mtod(frame, void*), one.at + header, bytes);
+                copied = bytes;
+            }
+            frame->pkt_len = bytes;
+            frame->data_len = static_cast<std::uint16_t>(copied);
+            any_left |= copied != bytes;
             if (!is_plain(wishes))
                 apply(wishes, terms_.rights, frame);
         }
         use(one.chain, 0);
     }
+    if (any_left)
+        leave_payloads(std::span(found).first(count), frames);
     result_.frames = count;
     if (result_.refused != 0) [[unlikely]]
         result_.frames = gather(frames, count);
@@ -254,6 +276,13 @@ std::uint16_t Burst<R>::find_run(std::span<rte_mbuf* const> frames, Found* found
     return count;
 }
 
+/// The payload of a frame, out of its sender's memory. The C library copies more than 16 bytes at once.
+template <typename R>
+[[gnu::noinline]] void Burst<R>::write_left(std::uint8_t* to, const rte_mbuf* frame) {
+    std::memcpy(to, left_payload(frame), frame->pkt_len - frame->data_len);
+    ++result_.straight;
+}
+
 template <typename R>
 void Burst<R>::write(const Found& to, rte_mbuf* frame) {
     const std::uint32_t header_bytes = terms_.header_bytes;
@@ -266,6 +295,8 @@ void Burst<R>::write(const Found& to, rte_mbuf* frame) {
     else
         std::memcpy(to.at, &header, kShortNetHeaderBytes);
     rte_memcpy(to.at + header_bytes, rte_pktmbuf_mtod(frame, const void*), frame->data_len);
+    if (frame->pkt_len != frame->data_len)
+        write_left(to.at + header_bytes + frame->data_len, frame);
     log({to.at, 0, to.chain.address}, frame->pkt_len + header_bytes);
     use(to.chain, frame->pkt_len + header_bytes);
 }
@@ -278,6 +309,7 @@ auto Burst<R>::put_one(rte_mbuf* frame) -> Outcome {
         Chain chain;
         std::uint32_t bytes;
     };
+    fetch_payload(frame);
     std::array<Taken, Pieces::kMost> chains;
     std::size_t count = 0;
     Pieces pieces;
@@ -384,10 +416,16 @@ std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms, co
 }
 
 BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
-                 rte_mbuf** frames, std::uint16_t most) {
+                 rte_mbuf** frames, std::uint16_t most, bool leaves) {
+    leaves = leaves && !terms.logs;  // the used index is logged with the chains
     if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
-        return Burst(*split, lane, terms, memory).take(pool, frames, most);
-    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most);
+        return Burst(*split, lane, terms, memory).take(pool, frames, most, leaves);
+    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most, leaves);
+}
+
+BurstResult show_used(Lane& lane) {
+    return std::visit([](auto& ring) { return BurstResult{.notify = ring.publish(), .fault = ring.fault()}; },
+                      lane.ring);
 }
 
 BurstResult put(Lane& lane, const Terms& terms, const GuestMemory& memory, std::span<rte_mbuf*> frames) {

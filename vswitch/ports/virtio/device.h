@@ -47,14 +47,19 @@ struct BurstResult {
     std::uint16_t frames = 0;
     std::uint16_t too_long = 0;          ///< frames that the buffers of the driver cannot hold
     std::uint16_t refused = 0;           ///< chains of the driver that break a rule, returned without a frame
+    std::uint16_t straight = 0;          ///< frames that were copied out of their sender's memory
+    bool owes = false;                   ///< payloads are left, and the driver does not see its chains used
     bool notify = false;                 ///< the driver wants an interrupt
     RingFault fault = RingFault::kNone;  ///< why the ring is stopped
 };
 
 /// Frames that the guest sent, copied into buffers of `pool`.
 /// @param frames room for `most` (<= limits::kBurst), which belong to the caller
+/// @param leaves payloads of long frames may be left in the guest (left_payload.h); then show_used() follows
 [[nodiscard]] BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
-                               rte_mbuf** frames, std::uint16_t most);
+                               rte_mbuf** frames, std::uint16_t most, bool leaves = false);
+/// Shows the driver the chains of a burst that owes them.
+[[nodiscard]] BurstResult show_used(Lane& lane);
 
 /// Destination of the frame that take() would give first, 48 bits, first wire byte lowest; none: no frame.
 [[nodiscard]] std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms,

@@ -94,6 +94,8 @@ void RandomOracle::on_received(PartyId by, const rte_mbuf* frame) {
     const std::optional<Stamp> stamp = read(frame);
     if (!stamp)
         return;
+    if (is_scribbled(frame))
+        found(by, *stamp, "without its payload");
     const Party& sender = parties_[stamp->from];
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     if ((stamp->special & kForbidden) != 0)
@@ -118,6 +120,8 @@ void RandomOracle::on_sent(const rte_mbuf* frame) {
     const std::optional<Stamp> stamp = read(frame);
     if (!stamp)
         return;
+    if (is_scribbled(frame))
+        found(kWire, *stamp, "without its payload");
     const Party& sender = parties_[stamp->from];
     if ((stamp->special & kForbidden) != 0)
         found(kWire, *stamp, "that no party may get");

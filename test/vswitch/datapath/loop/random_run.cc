@@ -143,6 +143,7 @@ void RandomSwitch::add(Guest& guest) {
     if (guest.id == kNoVnic)
         guest.id = host_.add(config);
     host_.port(guest.id).taken = {.checksum = config.checksum, .tso = config.tso};
+    host_.port(guest.id).leaves = true;
     if (RandomCapture* capture = capture_of(guest))
         capture->begin(host_, guest.id);
 }
@@ -290,9 +291,11 @@ void RandomSwitch::Seen::add(const Seen& more) {
     rates += more.rates;
     spoofed += more.spoofed;
     in_quota += more.in_quota;
+    straight += more.straight;
 }
 
 void RandomSwitch::look(const Guest& guest) {
+    seen_.straight += host_.port(guest.id).straight;
     const DirectionStats& sent = host_.stats(guest.id).from_vm;
     seen_.spoofed += drops(sent, DropReason::kIpSpoof);
     seen_.in_quota += drops(sent, DropReason::kBufferQuota);

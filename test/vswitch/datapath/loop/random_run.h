@@ -38,6 +38,7 @@ class RandomSwitch {
         std::uint64_t rates = 0;     ///< that other switches advertised
         std::uint64_t spoofed = 0;   ///< frames that a guard refused
         std::uint64_t in_quota = 0;  ///< copies for tunnels that the quota had no room for
+        std::uint64_t straight = 0;  ///< frames that came out of their senders' memory
         void add(const Seen& more);
     };
     [[nodiscard]] const Seen& seen() const { return seen_; }

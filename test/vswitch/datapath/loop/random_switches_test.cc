@@ -59,4 +59,5 @@ TEST_CASE("random switches account for every frame, keep the order of flows and 
     CHECK(seen.rates > seeds);
     CHECK(seen.spoofed > 0);
     CHECK(seen.in_quota > 0);
+    CHECK(seen.straight > seeds);
 }

@@ -11,6 +11,7 @@
 #include "test/support/eal_fixture.h"
 #include "test/support/frames.h"
 #include "test/vswitch/ports/virtio/guest_area.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 using namespace weir;
 using namespace weir::virtio;
@@ -55,8 +56,17 @@ struct OneLane {
         return packed ? (&area.as<PackedDescriptor>(parts.descriptors))[index].bytes
                       : reinterpret_cast<UsedElement*>(area.host(parts.device + 4))[index].bytes;
     }
-    BurstResult take(rte_mbuf** frames, std::uint16_t most) {
-        return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most);
+    BurstResult take(rte_mbuf** frames, std::uint16_t most, bool leaves = false) {
+        return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most, leaves);
+    }
+    /// Chains that the driver sees used, of the first round of a packed ring.
+    std::uint16_t seen_used() {
+        if (!packed)
+            return area.as<std::uint16_t>(parts.device + 2);
+        std::uint16_t count = 0;
+        while (count < size && ((&area.as<PackedDescriptor>(parts.descriptors))[count].flags & kUsed) != 0)
+            ++count;
+        return count;
     }
     BurstResult put(std::span<rte_mbuf*> frames) { return virtio::put(lane, terms, area.memory, frames); }
 
@@ -302,6 +312,88 @@ TEST_CASE("virtio: a receive buffer outside of memory stops the ring and is name
         rte_pktmbuf_free(one);
 }
 
+TEST_CASE(
+    "virtio: a payload that is left goes into another ring in one copy, before its chain is shown used") {
+    for (const bool packed : {false, true}) {
+        OneLane sender(8, packed);
+        OneLane receiver(8, packed);
+        const FrameBytes large = pattern(1500);
+        const FrameBytes small = pattern(100);
+        write_frame(sender.area, kBuffersAt, large);
+        sender.offer(kBuffersAt, 12 + 1500);
+        write_frame(sender.area, kBuffersAt + 0x1000, small);
+        sender.offer(kBuffersAt + 0x1000, 12 + 100);
+        write_frame(sender.area, kBuffersAt + 0x2000, large);
+        sender.offer(kBuffersAt + 0x2000, 12 + 700, kNext);  // of two buffers: whole
+        sender.offer(kBuffersAt + 0x2000 + 712, 800);
+        std::array<rte_mbuf*, 32> frames{};
+        const BurstResult taken = sender.take(frames.data(), 32, true);
+        REQUIRE(taken.frames == 3);
+        CHECK(taken.owes);
+        CHECK(sender.seen_used() == 0);
+        REQUIRE(payload_is_left(frames[0]));
+        CHECK(frames[0]->pkt_len == 1500);
+        CHECK(frames[0]->data_len == kHeadBytes);
+        CHECK(left_payload(frames[0]) == sender.area.host(kBuffersAt + 12 + kHeadBytes));
+        CHECK_FALSE(payload_is_left(frames[1]));
+        CHECK_FALSE(payload_is_left(frames[2]));
+        for (const std::uint64_t at : {kBuffersAt, kBuffersAt + 0x1000, kBuffersAt + 0x2000})
+            receiver.offer(at, 2000, kWrite);
+        const BurstResult put = receiver.put({frames.data(), 3});
+        CHECK(put.frames == 3);
+        CHECK(put.straight == 1);
+        CHECK(content(receiver.area, kBuffersAt + 12, 1500) == large);
+        CHECK(content(receiver.area, kBuffersAt + 0x1000 + 12, 100) == small);
+        CHECK(content(receiver.area, kBuffersAt + 0x2000 + 12, 1500) == large);
+        CHECK(receiver.written(0) == 1512);
+        const BurstResult shown = show_used(sender.lane);
+        CHECK(shown.notify);
+        CHECK(sender.seen_used() == 3);
+        rte_pktmbuf_free_bulk(frames.data(), 3);
+    }
+}
+
+TEST_CASE("virtio: a payload is not left where the header has a wish") {
+    OneLane sender(8, false);
+    const FrameBytes frame = ethernet(mac(2), mac(1), kIpv4, ipv4(kTcp, tcp(pattern(1400))));
+    NetHeader wish{};
+    wish.flags = net_flag::kNeedsChecksum;
+    wish.checksum_start = 34;
+    wish.checksum_offset = 16;
+    write_frame(sender.area, kBuffersAt, frame, wish);
+    sender.offer(kBuffersAt, static_cast<std::uint32_t>(12 + frame.size()));
+    std::array<rte_mbuf*, 32> frames{};
+    const BurstResult taken = sender.take(frames.data(), 32, true);
+    REQUIRE(taken.frames == 1);
+    CHECK_FALSE(taken.owes);
+    CHECK_FALSE(payload_is_left(frames[0]));
+    CHECK(sender.seen_used() == 1);
+    rte_pktmbuf_free(frames[0]);
+}
+
+TEST_CASE("virtio: a payload that is left is fetched for a receiver whose buffers are short") {
+    for (const bool packed : {false, true}) {
+        OneLane sender(8, packed);
+        OneLane receiver(8, packed, true);
+        const FrameBytes large = pattern(1500);
+        write_frame(sender.area, kBuffersAt, large);
+        sender.offer(kBuffersAt, 12 + 1500);
+        std::array<rte_mbuf*, 32> frames{};
+        REQUIRE(sender.take(frames.data(), 32, true).owes);
+        receiver.offer(kBuffersAt, 1000, kWrite);
+        receiver.offer(kBuffersAt + 0x1000, 1000, kWrite);
+        const BurstResult put = receiver.put({frames.data(), 1});
+        CHECK(put.frames == 1);
+        CHECK(put.straight == 0);
+        FrameBytes got = content(receiver.area, kBuffersAt + 12, 988);
+        const FrameBytes rest = content(receiver.area, kBuffersAt + 0x1000, 512);
+        got.insert(got.end(), rest.begin(), rest.end());
+        CHECK(got == large);
+        (void)show_used(sender.lane);
+        rte_pktmbuf_free(frames[0]);
+    }
+}
+
 TEST_CASE("virtio: property: no bytes of a guest lead a burst outside of its memory, and no buffer is lost") {
     std::mt19937_64 random(35);
     const auto below = [&](std::uint64_t end) { return random() % end; };
@@ -345,9 +437,12 @@ TEST_CASE("virtio: property: no bytes of a guest lead a burst outside of its mem
         for (unsigned burst = 0; burst < 4; ++burst) {
             scramble();
             std::array<rte_mbuf*, 32> frames{};
-            const std::uint16_t taken =
-                guest.take(frames.data(), static_cast<std::uint16_t>(1 + below(32))).frames;
-            rte_pktmbuf_free_bulk(frames.data(), taken);
+            const BurstResult burst_taken =
+                guest.take(frames.data(), static_cast<std::uint16_t>(1 + below(32)), below(2) != 0);
+            fetch_payloads({frames.data(), burst_taken.frames});
+            if (burst_taken.owes)
+                (void)show_used(guest.lane);
+            rte_pktmbuf_free_bulk(frames.data(), burst_taken.frames);
             scramble();
             const auto count = static_cast<std::uint16_t>(1 + below(32));
             for (std::uint16_t i = 0; i < count; ++i)
