@@ -4,13 +4,23 @@ import dataclasses
 import json
 import os
 import secrets
+import socket
+import threading
 import time
+import urllib.request
 
 from bench.lib.child import Child
 from bench.lib.host import BUILD, EAL, EAL_SWITCH, LOAD_CORE, SWITCH_CORE, run, tool
 from bench.lib.load import Load
 
 PATIENCE_S = 20  # for a socket, and for a vNIC to come up
+
+
+def free_port():
+    """A port of TCP on the loopback that no program has now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 @dataclasses.dataclass
@@ -147,8 +157,10 @@ class Weir(System):
     """weir-switch of a build folder with everything on, or forwarding only (isolation=False); feedback to senders only where asked for."""
     name = "weir"
 
-    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False, build=BUILD):
+    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False, build=BUILD,
+                 metrics=False):
         super().__init__(place, ports, listens)
+        self.metrics = f"127.0.0.1:{free_port()}" if metrics else None
         self.isolation, self.uplink, self.poll, self.feedback, self.build = isolation, uplink or SILENT_UPLINK, poll, feedback, build
         self.control = place.file("control.sock")
 
@@ -156,6 +168,8 @@ class Weir(System):
         config = {"host": "bench", "eal": [*EAL, f"--file-prefix={self.place.path.name}"], "workers": [SWITCH_CORE],
                   "agent_core": LOAD_CORE, "control_socket": self.control, "isolation": self.isolation, "poll": self.poll,
                   "uplink": self.uplink, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
+        if self.metrics:
+            config["metrics"] = {"listen": self.metrics}
         if self.feedback:
             config["feedback"] = {"enabled": True, "key_file": self.key_file()}
         return config
@@ -178,6 +192,26 @@ class Weir(System):
     def ctl(self, *words):
         reply = json.loads(run(tool("ctrl/cli/weirctl", self.build), "--socket", self.control, "--json", *words))
         return reply.get("data", reply)
+
+    @contextlib.contextmanager
+    def watched(self):
+        """A scrape of the metrics each second, and a capture of one vNIC's drops."""
+        over = threading.Event()
+
+        def scrape():
+            while not over.wait(1):
+                with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=PATIENCE_S) as page:
+                    page.read()
+        scraper = threading.Thread(target=scrape, daemon=True)
+        scraper.start()
+        capture = Child("weirctl", [tool("ctrl/cli/weirctl", self.build), "--socket", self.control, "capture", self.ports[0]["name"],
+                                    "--drops", "-w", self.place.file("drops.pcapng")], self.place.file("capture.log"))
+        try:
+            yield
+        finally:
+            over.set()
+            scraper.join()
+            capture.stop()
 
     def wait_peers(self):
         names = {port["name"] for port in self.ports if not port.get("wire")}

@@ -4,6 +4,7 @@
 A round visits the systems in turn, each between two visits of the raw loop. Two VMs flood each other, so that the switch is the
 bottleneck; `weir-uplink` instead sends from a VM through scheduler and uplink to the wire.
 """
+import contextlib
 import dataclasses
 import itertools
 
@@ -22,9 +23,9 @@ FRACTIONS = (0.25, 0.5, 0.75)
 BURSTS = (1, 8)  # part loads: packets evenly spread, or in small bursts as from a guest that is notified seldom
 SMALL = 64
 SIZES = (SMALL, 512, 1500)
-CASES = ("flows", "macs", "loads", "uplink")
+CASES = ("flows", "macs", "loads", "uplink", "watched")
 RATIO_MOST = {64: 1.45, 512: 1.25, 1500: 1.12}  # Weir's cycles over the raw loop's
-FLOWS_MOST, MACS_MOST, PEER_MOST = 1.05, 1.2, 1.0
+FLOWS_MOST, MACS_MOST, PEER_MOST, WATCHED_MOST = 1.05, 1.2, 1.0, 1.02
 VM, WIRE = 0, 1
 
 
@@ -47,6 +48,7 @@ class Item:
 def items(peers):
     weir = [Item("weir", Weir, ("flows", "loads")),
             Item("weir-macs", Weir, ("macs",), free_macs=True),
+            Item("weir-watched", lambda place, ports: Weir(place, ports, metrics=True), ("watched",)),
             Item("weir-off", lambda place, ports: Weir(place, ports, isolation=False))]
     testpmd = [Item("testpmd-io", Testpmd), Item("testpmd-mac", lambda place, ports: Testpmd(place, ports, mode="mac"))]
     policer = {0: NOT_BINDING, 1: NOT_BINDING}
@@ -101,7 +103,8 @@ class Rounds:
     def visit(self, number_of_round, item):
         def measure(system, load):
             for case, run in self.runs(item):
-                sample = self.record.stretch(lambda: figures(load, run, system, item.uplink), **case)
+                with system.watched() if case["case"] == "watched" else contextlib.nullcontext():
+                    sample = self.record.stretch(lambda: figures(load, run, system, item.uplink), **case)
                 if sample and sample["case"] == "size" and sample["size"] == SMALL and item.name != "raw" and not self.saturating_pps:
                     self.saturating_pps = sample["mpps"] * 1e6
         self.record.visit(item.system, measure, system=item.name, round=number_of_round)
@@ -117,6 +120,8 @@ class Rounds:
             yield from (plain, ({"case": "flows", "size": SMALL}, pair(SMALL, seconds, flows=FLOWS)), plain)
         if "macs" in cases:
             yield from (plain, ({"case": "macs", "size": SMALL}, many_macs(seconds)), plain)
+        if "watched" in cases:
+            yield from (plain, ({"case": "watched", "size": SMALL}, pair(SMALL, seconds)), plain)
         if "loads" in cases and self.saturating_pps:
             for burst, fraction in itertools.product(BURSTS, FRACTIONS):
                 pace = {"pps": self.saturating_pps * fraction / 2, "burst": max(burst, 8), "whole_bursts": burst > 1}
@@ -133,14 +138,20 @@ def figures(load, run, system, one_way=False):
             "longest_gap_us": result["longest_gap_us"]}
 
 
-def own_ratio(samples, system, case):
+def own_ratio(samples, system, case, key="cycles_per_packet"):
     """(median, doubtful) of a case's cycles over the same system's plain 64-byte cycles just before and just after it."""
     ratios = []
     for special in select(samples, system=system, case=case):
-        beside = [plain["cycles_per_packet"] for plain in select(samples, visit=special["visit"], case="plain")
+        beside = [plain[key] for plain in select(samples, visit=special["visit"], case="plain")
                   if abs(plain["stretch"] - special["stretch"]) == 1]
-        ratios.append(over(special["cycles_per_packet"], beside))
+        ratios.append(over(special[key], beside))
     return steady_median(ratios)
+
+
+def watched_ratio(samples):
+    """Packets/s without over those with a scrape each second and a capture of drops, besides the history that is always kept."""
+    kept = own_ratio(samples, "weir-watched", "watched", "mpps")[0]
+    return 1 / kept if kept else None
 
 
 def load_ratio(samples, fraction, burst):
@@ -201,7 +212,7 @@ def tables(samples):
         found.append(sizes_table(samples, "size", "Two VMs flooding each other, one core (medians; Mpps in both directions together)"))
     if select(samples, case="uplink"):
         found.append(sizes_table(samples, "uplink", "One VM to the wire, through scheduler and uplink (medians)"))
-    if select(samples, case="plain"):
+    if select(samples, case="flows") or select(samples, case="macs"):
         found.append(cases_table(samples))
     if loads_of(samples):
         found.append(loads_table(samples))
@@ -214,6 +225,7 @@ def marks(samples):
     return [*(mark(f"weir / raw at {size} B", ratio(size), allowed, " x") for size, allowed in RATIO_MOST.items()),
             mark(f"{FLOWS:,} 5-tuples / one flow", own_ratio(samples, "weir", "flows")[0], FLOWS_MOST, " x"),
             mark(f"{MACS:,} destinations / one", own_ratio(samples, "weir-macs", "macs")[0], MACS_MOST, " x"),
+            mark("packets/s without / with scrapes and a capture of drops", watched_ratio(samples), WATCHED_MOST, " x"),
             *(mark(f"weir / ovs-normal at {fraction:.0%} load, bursts of {burst}", load_ratio(samples, fraction, burst), PEER_MOST, " x")
               for burst, fraction in loads_of(samples))]
 
