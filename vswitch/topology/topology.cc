@@ -249,12 +249,12 @@ void Topology::tick() {
     end_guarantee_periods(now);
     vhost_->look_at_sockets();
     tick_captures(now);
+    note_states(now);
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;
     name_faults(now);
     watch_links(now);
-    note_states(now);
 }
 
 void Topology::watch_links(Nanos now) {

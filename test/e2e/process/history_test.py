@@ -10,6 +10,7 @@ from case import Case, mac
 from processes import run
 from stepped import SteppedSwitch
 from switch import WEIRCTL, Refused
+from wait import until
 
 BURSTS = 31                     # of 32 frames: a ring of 1,024 is nearly full
 FRAME, FRAMES = 1538, BURSTS * 32
@@ -29,6 +30,7 @@ class HistoryTest(Case):
         self.switch.start()
         self.switch.step("1s", "--turn", "100us")       # a second without traffic
         self.begin(self.guest, bursts=BURSTS)
+        until(lambda: self.kinds("vm1") == ["up"], "the event of the VM that came up, before time moves on")
         self.switch.step("1s", "--turn", "100us")       # the one with all frames
         self.switch.step("1s", "--turn", "100us")
 
