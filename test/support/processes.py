@@ -1,5 +1,6 @@
 """processes.py - child processes that never outlive us, with their output in a file; commands that run to their end."""
 
+import contextlib
 import glob
 import os
 import signal
@@ -66,6 +67,29 @@ def threads(pid):
     return "\n".join(rows)
 
 
+def in_group(group):
+    """The processes of a group that have not ended."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as stat:
+                state, _, its = stat.read().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue                                # it has ended
+        if int(its) == group and state != "Z":
+            found.append(path)
+    return found
+
+
+def end_group(group):
+    """Ends the processes of a group whose first one has ended, and waits: they may still write to a folder that is about to go."""
+    def ended():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+        return not in_group(group)
+    until(ended, f"the end of all processes of group {group}")
+
+
 class Process:
     """One child: output in `log`, its own process group, killed by the kernel when we die.
 
@@ -121,7 +145,8 @@ class Process:
         until(printed, f"{self.name} printing '{text}'")
 
     def stop(self, how=signal.SIGTERM):
-        """Ends it with a signal, then by force; returns its exit status. Harmless when it has ended already."""
+        """Ends it with a signal, then by force, and the helpers that it has left; returns its exit status. Harmless when it has ended
+        already."""
         if self.alive():
             self.child.send_signal(how)
             try:
@@ -130,6 +155,7 @@ class Process:
                 print(f"{self.name} goes on after signal {how} and {BOUND_SECONDS:g} s:\n{threads(self.pid)}", flush=True)
                 self.child.kill()
         status = self.child.wait()
+        end_group(self.pid)
         self.child.stdin.close()
         if self in RUNNING:
             RUNNING.remove(self)
