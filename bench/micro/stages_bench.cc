@@ -20,6 +20,7 @@
 #include "vswitch/datapath/loop/worker.h"
 #include "vswitch/datapath/output/delivery.h"
 #include "vswitch/ports/virtio/device.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir::bench {
 namespace {
@@ -119,6 +120,9 @@ class RingRig {
         Frames frames;
         const std::uint64_t began = cycles();
         const auto result = virtio::take(lane_, terms_, area_.memory, buffer_pool(), frames.data(), kBurst);
+        fetch_payloads({frames.data(), result.frames});
+        if (result.owes)
+            (void)virtio::show_used(lane_);
         const std::uint64_t spent = cycles() - began;
         check(result.frames);
         rte_pktmbuf_free_bulk(frames.data(), result.frames);

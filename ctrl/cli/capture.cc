@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "common/units.h"
+#include "common/unix_clock.h"
 #include "ctrl/cli/capture_filter.h"
 #include "ctrl/cli/commands.h"
 #include "ctrl/cli/json_access.h"
@@ -132,11 +133,6 @@ struct Wanted {
     std::uint64_t until_unix_ns = UINT64_MAX;
 };
 
-std::uint64_t unix_now() {
-    return static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
 void show_progress(const CaptureResult& result) {
     if (isatty(STDERR_FILENO) != 0)
         std::cerr << "\r" << result.frames << " frames, " << result.missed << " missed " << std::flush;
@@ -178,7 +174,7 @@ CaptureResult run(const Session& session, const CaptureOptions& options) {
     while (!result.done) {
         const bool over = interrupted() || Clock::now() >= end;
         if (over)
-            wanted.until_unix_ns = std::min(wanted.until_unix_ns, unix_now());
+            wanted.until_unix_ns = std::min(wanted.until_unix_ns, unix_clock_ns());
         const json reply = capture.read();
         write_frames(reply, wanted, file, result);
         show_progress(result);

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <thread>
 
 #include "common/utc_text.h"
 #include "ctrl/cli/commands.h"
@@ -38,11 +37,13 @@ Style style_of(const json& event) {
     return std::ranges::find(kBad, text_at(event, "/event")) == std::end(kBad) ? Style::kPlain : Style::kWarn;
 }
 
-/// Without end: the events after the ones that were printed, one line each.
-[[noreturn]] void follow(const Session& session, json args, std::uint64_t last) {
+/// The events after the ones that were printed, one line each, until interrupted.
+void follow(const Session& session, json args, std::uint64_t last) {
     constexpr std::chrono::seconds kBetween(1);
     while (true) {
-        std::this_thread::sleep_for(kBetween);
+        sleep_unless_interrupted(std::chrono::steady_clock::now() + kBetween);
+        if (interrupted())
+            return;
         args["after"] = last;
         const json reply = session.ask("events", args);
         const std::uint64_t newest = reply.value("last", std::uint64_t{0});
@@ -98,8 +99,10 @@ void add_events(CLI::App& command, Session& session) {
             args["since"] = *parse_time(options->since);
         const json reply = session.ask("events", args);
         session.print(reply, events_text);
-        if (options->follow)
-            follow(session, args, reply.value("last", std::uint64_t{0}));
+        if (!options->follow)
+            return;
+        end_on_interrupts();
+        follow(session, args, reply.value("last", std::uint64_t{0}));
     });
 }
 

@@ -2,8 +2,7 @@
 // Source: docs/algorithms.md 3.11.
 //
 // The first byte is the kind of ring: bit 0 packed, bit 1 mergeable, bit 2 a header of 10 bytes, bits 3-6 its
-// size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest;
-// with an odd one payloads are left.
+// size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest.
 // The bytes behind them are the ring, which ends at the end of a region, and then buffers. An address counts
 // from the begin of the guest's memory, modulo its bytes and 64 more; the highest bit leaves it as it is.
 // Pages around each region fault.
@@ -67,10 +66,10 @@ struct Guest {
     Lane lane;
 };
 
-void from_guest(Guest& guest, bool leaves) {
+void from_guest(Guest& guest) {
     std::array<rte_mbuf*, kMost> frames;
     const BurstResult result =
-        take(guest.lane, guest.terms, guest.area.memory, buffer_pool(), frames.data(), kMost, leaves);
+        take(guest.lane, guest.terms, guest.area.memory, buffer_pool(), frames.data(), kMost);
     fetch_payloads({frames.data(), result.frames});
     if (result.owes)
         (void)show_used(guest.lane);
@@ -103,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool sends : {true, false}) {
         require(guest.start(), "a ring at the end of a region is placed");
         if (sends)
-            from_guest(guest, data[1] % 2 != 0);
+            from_guest(guest);
         else
             to_guest(guest, data[1] % (kMost + 1));
         guest.fill(data + 2, size - 2);

@@ -35,24 +35,21 @@ std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             break;
         }
     }
+    for (std::uint16_t i = 0; leaves && i < count; ++i)
+        leave_payload_of(frames[i]);
     return count;
 }
 
-/// Buffers of one segment that ask for no offload, as a guest's rings.
-std::uint16_t FakePort::rx_heads(rte_mbuf** frames, std::uint16_t max) {
-    const std::uint16_t count = rx_burst(frames, max);
-    for (std::uint16_t i = 0; leaves && i < count; ++i) {
-        rte_mbuf* frame = frames[i];
-        if (frame->nb_segs != 1 || frame->pkt_len < kLeftFromBytes || (frame->ol_flags & kOffloads) != 0)
-            continue;
-        auto* rest = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, kHeadBytes);
-        std::vector<std::uint8_t>& payload = left_.emplace_back(rest, rest + frame->pkt_len - kHeadBytes);
-        std::memset(rest, kScribble, payload.size());
-        frame->data_len = kHeadBytes;
-        leave_payload(frame, payload.data());
-        owes_chains_ = true;
-    }
-    return count;
+/// Of one segment that asks for no offload, as in a guest's ring.
+void FakePort::leave_payload_of(rte_mbuf* frame) {
+    if (frame->nb_segs != 1 || frame->pkt_len < kLeftFromBytes || (frame->ol_flags & kOffloads) != 0)
+        return;
+    auto* rest = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, kHeadBytes);
+    std::vector<std::uint8_t>& payload = left_.emplace_back(rest, rest + frame->pkt_len - kHeadBytes);
+    std::memset(rest, kScribble, payload.size());
+    frame->data_len = kHeadBytes;
+    leave_payload(frame, payload.data());
+    owes_chains_ = true;
 }
 
 /// The VM writes over them: a frame that still needs one shows it.

@@ -21,7 +21,6 @@ class FakePort final : public Port {
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
-    std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) override;
     void return_chains() override;
     [[nodiscard]] std::uint64_t straight_frames() const override { return straight; }
     [[nodiscard]] bool up() const override { return attached; }
@@ -59,6 +58,8 @@ class FakePort final : public Port {
     unsigned housekeepings = 0;
 
   private:
+    void leave_payload_of(rte_mbuf* frame);
+
     std::vector<std::vector<std::uint8_t>> left_;      // payloads, until return_chains()
     std::vector<std::vector<std::uint8_t>> returned_;  // kept, so that a late reader finds the scribble
 };

@@ -84,9 +84,11 @@ json why(const Request& request) {
     return why_json(report, vnic_in(report, request.args));
 }
 
+/// Unix seconds that a request may name: up to 2100.
+constexpr std::uint64_t kSecondMax = 4'102'444'800;
+
 /// The second of Unix time that `at` names, or, of `ago`, the last moment before that time.
 AskedTime asked_time(const Request& request, const SwitchControl::Moment& moment) {
-    constexpr std::uint64_t kSecondMax = 4'102'444'800;  // 2100
     Faults faults;
     ObjectReader args(request.args, "args", faults);
     std::string name;
@@ -133,7 +135,6 @@ json events(const Request& request) {
     std::uint64_t since = 0;
     std::uint64_t after = 0;
     std::string vnic;
-    constexpr std::uint64_t kSecondMax = 4'102'444'800;
     args.read_integer("since", since, {0, kSecondMax});
     args.read_integer("after", after, {0, UINT64_MAX});
     args.read_text("name", vnic);
@@ -203,23 +204,27 @@ json clock_step(const Request& request) {
     return {{"now_ns", request.step(step)}};
 }
 
-json log_of(const Request& request) {
+/// The answer of a command that collects its faults: command(Faults&).
+template <class Command>
+json collected(Command command) {
     Faults faults;
-    ObjectReader args(request.args, "args", faults);
-    json data = log_level(args, faults);
+    json data = command(faults);
     if (!faults.empty())
         throw Refused{std::move(faults)};
     return data;
 }
 
+json log_of(const Request& request) {
+    return collected([&](Faults& faults) {
+        ObjectReader args(request.args, "args", faults);
+        return log_level(args, faults);
+    });
+}
+
 /// @param Command of capture_commands.h
 template <json (*Command)(SwitchControl&, const json&, Faults&)>
 json of_capture(const Request& request) {
-    Faults faults;
-    json data = Command(request.control, request.args, faults);
-    if (!faults.empty())
-        throw Refused{std::move(faults)};
-    return data;
+    return collected([&](Faults& faults) { return Command(request.control, request.args, faults); });
 }
 
 using Handler = json (*)(const Request&);

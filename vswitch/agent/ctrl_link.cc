@@ -16,6 +16,7 @@
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
+#include "common/unix_clock.h"
 #include "vswitch/config/promised_vnic.h"
 
 namespace weir {
@@ -44,9 +45,7 @@ Nanos real_time() {
 }
 
 std::int64_t unix_seconds() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
+    return static_cast<std::int64_t>(unix_clock_ns() / kNanosPerSec);
 }
 
 std::optional<LinkFault::Event> event_of(std::uint16_t number) {

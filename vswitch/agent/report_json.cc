@@ -281,7 +281,7 @@ json vnic_json(const VnicReport& vnic) {
     from_vm["admitted"] = tally_json(vnic.stats.admitted);
     from_vm["uplink_bytes"] = vnic.stats.uplink_bytes;
     from_vm["cluster_bytes"] = vnic.stats.cluster_bytes;
-    from_vm["limit_left_bytes"] = vnic.stats.limit_left != INT64_MAX ? json(vnic.stats.limit_left) : json();
+    from_vm["limit_left_bytes"] = or_null(vnic.stats.limit_left);
     json to_vm = direction_json(vnic.stats.to_vm);
     to_vm["straight_packets"] = vnic.straight;
     return {{"name", config.name},

@@ -239,7 +239,7 @@ struct HostWindows {
 inline constexpr Nanos kVnicAbsenceMax = 2 * kNanosPerSec;
 
 /// Name of all tenants beyond limits::kTenantsMax - 1.
-inline const std::string kOtherTenants = "(others)";
+inline constexpr const char* kOtherTenants = "(others)";
 /// Frames of one tenant's VMs that VMs of another, or of the same, on this host have got.
 struct TenantTrafficReport {
     std::string from;

@@ -122,8 +122,8 @@ struct VnicReading : VnicStats {
     std::uint64_t advertised_rate = 0;   ///< rate for its senders; 0 = feedback is off
     LearnedAddresses learned{};
     std::uint64_t cluster_bytes = 0;  ///< of uplink_bytes: to addresses that the controller knows
-    std::int64_t limit_left =
-        INT64_MAX;  ///< bytes in the bucket of its limit, negative in debt; INT64_MAX: none
+    std::optional<std::int64_t>
+        limit_left{};  ///< bytes in its limit's bucket, negative in debt; absent: none
 };
 
 struct WorkerStats {

@@ -126,8 +126,8 @@ constexpr std::array kPromises{
     Vnic{{"weir_vnic_limit_left_bytes", Type::kGauge, "bytes",
           "Bytes that its limit pays for at once now, negative in debt; no sample: no limit"},
          [](const VnicReport& vnic, const Samples& out) {
-             if (vnic.config.limit_bps && vnic.stats.limit_left != INT64_MAX)
-                 out.real(static_cast<double>(vnic.stats.limit_left));
+             if (vnic.stats.limit_left)
+                 out.real(static_cast<double>(*vnic.stats.limit_left));
          }},
     Vnic{{"weir_vnic_limit_packets_per_second", Type::kGauge, "packets_per_second",
           "Configured limit_pps; no sample: none"},

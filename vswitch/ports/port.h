@@ -27,12 +27,10 @@ class Port {
     Port& operator=(const Port&) = delete;
     virtual ~Port() = default;
 
-    /// Takes at most `max` (<= 32) frames; they belong to the caller. 0 also while the port is down.
+    /// Takes at most `max` (<= 32) frames; they belong to the caller. 0 also while the port is down. The
+    /// payloads of long frames may be left with the far side (left_payload.h): while owes_chains() the caller
+    /// sends or fetches all of them, then calls return_chains(), before it takes more.
     virtual std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) = 0;
-    /// As rx_burst(), but the payloads of long frames may be left with the far side (left_payload.h). While
-    /// owes_chains() the caller sends or fetches all of them, then calls return_chains(), before it takes
-    /// more.
-    virtual std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) { return rx_burst(frames, max); }
     [[nodiscard]] bool owes_chains() const { return owes_chains_; }
     /// Gives the far side its buffers back.
     virtual void return_chains() {}

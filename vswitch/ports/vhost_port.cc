@@ -159,8 +159,7 @@ std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& r
     return result.frames;
 }
 
-/// @param leaves payloads of long frames may be left in the guest
-std::uint16_t VhostPort::receive(rte_mbuf** frames, std::uint16_t max, bool leaves) {
+std::uint16_t VhostPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr)
         return 0;
@@ -172,8 +171,7 @@ std::uint16_t VhostPort::receive(rte_mbuf** frames, std::uint16_t max, bool leav
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
         lanes.next = static_cast<std::uint16_t>(lanes.next + 1 < lanes.count ? lanes.next + 1 : 0);
-        const virtio::BurstResult result =
-            take(lane, device->terms, device->memory, pool_, frames, max, leaves);
+        const virtio::BurstResult result = take(lane, device->terms, device->memory, pool_, frames, max);
         if (result.owes) {
             owing_ = &lane;
             owes_chains_ = true;

@@ -40,12 +40,7 @@ class VhostPort final : public Port {
     VhostPort(rte_mempool* pool, Notifier& notifier, std::uint32_t queues)
         : Port(true), pool_(pool), notifier_(notifier), queues_(queues) {}
 
-    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override {
-        return receive(frames, max, false);
-    }
-    std::uint16_t rx_heads(rte_mbuf** frames, std::uint16_t max) override {
-        return receive(frames, max, true);
-    }
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     void return_chains() override;
     [[nodiscard]] std::uint64_t straight_frames() const override { return straight_.value(); }
     /// With several rings, of the next one in turn at each call.
@@ -92,7 +87,6 @@ class VhostPort final : public Port {
 
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
-    std::uint16_t receive(rte_mbuf** frames, std::uint16_t max, bool leaves);
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();

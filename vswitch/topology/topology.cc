@@ -11,6 +11,7 @@
 #include "common/ip_address.h"
 #include "common/random_key.h"
 #include "common/units.h"
+#include "common/unix_clock.h"
 #include "cost_functions/protocols/registry.h"
 
 namespace weir {
@@ -71,7 +72,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
     config_.buffers = eal.buffers();
-    unix_origin_ = unix_clock() - now();
+    unix_origin_ = unix_clock_ns() - now();
     if (eal_.clock() != nullptr)  // so that seconds of history are whole ones of a clock that stands still
         unix_origin_ -= unix_origin_ % kNanosPerSec;
     history_.emplace(unix_origin_);

@@ -126,7 +126,7 @@ class Topology final : public SwitchControl {
         std::vector<std::uint64_t> stopped;             // by worker: the command that ends it
         std::string ended;                              // why; empty: it runs
         std::uint64_t unix_ns = 0;                      // when it began
-        std::uint64_t cycles = 0;                       // likewise, of the TSC
+        TickConverter ticks{kNanosPerSec, 0};           // time since then, of the TSC
         Nanos read = 0;                                 // when frames were taken last
     };
 
@@ -210,7 +210,6 @@ class Topology final : public SwitchControl {
     void name_unknown_guests();
 
     // topology_history.cc
-    [[nodiscard]] static std::uint64_t unix_clock();
     void begin_history(VnicId id);
     void end_history(VnicId id);
     void ask_samples(WorkerId worker);

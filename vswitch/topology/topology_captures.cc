@@ -6,9 +6,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "common/error.h"
+#include "common/unix_clock.h"
 #include "vswitch/topology/topology.h"
 
 namespace weir {
@@ -22,11 +22,6 @@ constexpr std::size_t kTakenBytes = 192 * 1024;
 constexpr std::size_t kTakenFrames = 2048;
 constexpr Nanos kUnreadMax = 10 * kNanosPerSec;
 
-std::uint64_t unix_now() {
-    return static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
 CaptureRecord record_in(std::span<const std::byte> slot) {
     CaptureRecord record;
     std::memcpy(&record, slot.data(), sizeof(record));
@@ -37,9 +32,8 @@ CaptureRecord record_in(std::span<const std::byte> slot) {
 
 std::uint64_t Topology::start_capture(const CaptureOrder& order) {
     const std::scoped_lock lock(mutex_);
-    if (!order.vnic.empty())
-        (void)find(order.vnic);
-    else if (!uplink_)
+    const VnicId vnic = order.vnic.empty() ? kNoVnic : find(order.vnic);
+    if (vnic == kNoVnic && !uplink_)
         throw HostError("this switch has no uplink; capture a vNIC, `weirctl vnic list` shows all");
     if (!valid_filter(order.filter))
         throw HostError("the filter is not valid: " + std::to_string(order.filter.size()) +
@@ -49,10 +43,10 @@ std::uint64_t Topology::start_capture(const CaptureOrder& order) {
         throw HostError(std::to_string(CaptureOrder::kMax) +
                         " captures run already, the most of a switch; stop one first");
     RunningCapture& capture = captures_[++last_capture_];
-    capture.vnic = order.vnic.empty() ? kNoVnic : find(order.vnic);
-    capture.name = order.vnic.empty() ? "uplink" : "vNIC " + order.vnic;
-    capture.unix_ns = unix_now();
-    capture.cycles = rte_rdtsc();
+    capture.vnic = vnic;
+    capture.name = vnic == kNoVnic ? "uplink" : "vNIC " + order.vnic;
+    capture.unix_ns = unix_clock_ns();
+    capture.ticks = TickConverter(rte_get_tsc_hz(), rte_rdtsc());
     capture.read = now();
     for (std::size_t i = 0; i < workers_.size(); ++i)
         capture.workers.push_back(std::make_unique<Capture>(order, capture.vnic, kRingBytes));
@@ -91,9 +85,7 @@ CapturedFrames Topology::take_captured(std::uint64_t number) {
         frame.record = record_in(slot);
         const std::span<const std::byte> copy = slot.subspan(sizeof(CaptureRecord), frame.record.kept);
         frame.bytes.assign(copy.begin(), copy.end());
-        frame.unix_ns = capture.unix_ns +
-                        static_cast<std::uint64_t>(static_cast<double>(frame.record.cycles - capture.cycles) *
-                                                   1e9 / static_cast<double>(rte_get_tsc_hz()));
+        frame.unix_ns = capture.unix_ns + capture.ticks.to_nanos(frame.record.cycles);
         const VnicId vnic = frame.record.point.vnic;
         if (vnic < vnics_.size() && vnics_[vnic])
             frame.vnic = vnics_[vnic]->config.name;

@@ -1,21 +1,16 @@
 // topology_history.cc - samples of vNICs from their workers, and the states of which changes are events.
 // Units: ns. Threads: the agent's; the worker fills samples between a command and its end.
 #include <algorithm>
-#include <chrono>
 
+#include "common/unix_clock.h"
 #include "vswitch/topology/topology.h"
 
 namespace weir {
 
-std::uint64_t Topology::unix_clock() {
-    return static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
 /// On a stepped clock Unix time stands still, too.
 SwitchControl::Moment Topology::moment() const {
     const Nanos now = this->now();
-    return {.now = now, .unix_now = eal_.clock() == nullptr ? unix_clock() : unix_origin_ + now};
+    return {.now = now, .unix_now = eal_.clock() == nullptr ? unix_clock_ns() : unix_origin_ + now};
 }
 
 void Topology::begin_history(VnicId id) {

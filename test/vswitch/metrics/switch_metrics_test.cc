@@ -59,7 +59,6 @@ struct FullSwitch {
         report.vnics[0].stats.uplink_bytes = report.vnics[0].stats.from_vm.delivered.bytes / 2;
         report.vnics[0].stats.cluster_bytes = 300;
         report.vnics[0].stats.limit_left = -1'500;
-        report.vnics[1].stats.limit_left = INT64_MAX;
         report.vnics[1].refusal.why = "its host is h2";
         report.tenant_traffic = {{"A", "B", 700}, {kOtherTenants, "A", 60}};
     }

@@ -139,7 +139,7 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
     std::array<rte_mbuf*, limits::kBurst> frames;
     const auto asked = static_cast<std::uint16_t>(looks ? (most + 1) / 2 : most);
     Port& port = *vnic.fixed.port;
-    const std::uint16_t count = port.rx_heads(frames.data(), asked);
+    const std::uint16_t count = port.rx_burst(frames.data(), asked);
     if (count == 0)
         return 0;
     ++vnic.stats.bursts;

@@ -37,7 +37,7 @@ class Burst {
     Burst(R& ring, const Lane& lane, const Terms& terms, const GuestMemory& memory)
         : ring_(ring), lane_(lane), terms_(terms), memory_(memory) {}
 
-    BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most, bool leaves);
+    BurstResult take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most);
     BurstResult put(std::span<rte_mbuf*> frames);
     std::optional<std::uint64_t> peek_destination();
 
@@ -192,7 +192,7 @@ template <typename R>
 }
 
 template <typename R>
-BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most, bool leaves) {
+BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most) {
     const std::uint16_t ready = ring_.ready(most);
     if (ready == 0 || rte_pktmbuf_alloc_bulk(pool, frames, ready) != 0) {
         result_.fault = ring_.fault();
@@ -201,7 +201,7 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
     const std::uint32_t header = terms_.header_bytes;
     const std::uint32_t room = rte_pktmbuf_tailroom(frames[0]);
     std::array<Found, limits::kBurst> found;
-    const std::uint32_t left_from = leaves ? kLeftFromBytes : UINT32_MAX;
+    const std::uint32_t left_from = terms_.logs ? UINT32_MAX : kLeftFromBytes;
     bool any_left = false;
     std::uint16_t count = 0;
     for (; count < ready; ++count) {
@@ -416,11 +416,10 @@ std::optional<std::uint64_t> peek_destination(Lane& lane, const Terms& terms, co
 }
 
 BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
-                 rte_mbuf** frames, std::uint16_t most, bool leaves) {
-    leaves = leaves && !terms.logs;  // the used index is logged with the chains
+                 rte_mbuf** frames, std::uint16_t most) {
     if (auto* split = std::get_if<SplitRing>(&lane.ring)) [[likely]]
-        return Burst(*split, lane, terms, memory).take(pool, frames, most, leaves);
-    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most, leaves);
+        return Burst(*split, lane, terms, memory).take(pool, frames, most);
+    return Burst(*std::get_if<PackedRing>(&lane.ring), lane, terms, memory).take(pool, frames, most);
 }
 
 BurstResult show_used(Lane& lane) {

@@ -55,9 +55,10 @@ struct BurstResult {
 
 /// Frames that the guest sent, copied into buffers of `pool`.
 /// @param frames room for `most` (<= limits::kBurst), which belong to the caller
-/// @param leaves payloads of long frames may be left in the guest (left_payload.h); then show_used() follows
+/// The payloads of long ones are left in the guest (left_payload.h), but during a migration, which logs the
+/// used index with the chains. `owes`: show_used() follows when they were sent or fetched.
 [[nodiscard]] BurstResult take(Lane& lane, const Terms& terms, const GuestMemory& memory, rte_mempool* pool,
-                               rte_mbuf** frames, std::uint16_t most, bool leaves = false);
+                               rte_mbuf** frames, std::uint16_t most);
 /// Shows the driver the chains of a burst that owes them.
 [[nodiscard]] BurstResult show_used(Lane& lane);
 

@@ -1,7 +1,7 @@
 // left_payload.h - a frame whose payload is still in its sender's memory: one copy from guest to guest.
 // Source: docs/design.md 4. Units: bytes. Threads: the frame's holder.
 //
-// A burst of a guest may be taken with the heads of its long frames alone (Port::rx_heads()). A decision is
+// A burst of a guest may be taken with the heads of its long frames alone (Port::rx_burst()). A decision is
 // made on the private copy of the head, and a frame that goes straight into another guest's ring is copied
 // there from its sender's memory: its length was fixed before, and the payload is no one's decision. A frame
 // on any other way has its payload fetched first, so that all other code sees whole frames. The sender may

@@ -56,8 +56,16 @@ struct OneLane {
         return packed ? (&area.as<PackedDescriptor>(parts.descriptors))[index].bytes
                       : reinterpret_cast<UsedElement*>(area.host(parts.device + 4))[index].bytes;
     }
-    BurstResult take(rte_mbuf** frames, std::uint16_t most, bool leaves = false) {
-        return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most, leaves);
+    /// Whole frames, whose chains the driver sees used.
+    BurstResult take(rte_mbuf** frames, std::uint16_t most) {
+        BurstResult result = take_heads(frames, most);
+        fetch_payloads({frames, result.frames});
+        if (result.owes)
+            result.notify = show_used(lane).notify;
+        return result;
+    }
+    BurstResult take_heads(rte_mbuf** frames, std::uint16_t most) {
+        return virtio::take(lane, terms, area.memory, buffer_pool(), frames, most);
     }
     /// Chains that the driver sees used, of the first round of a packed ring.
     std::uint16_t seen_used() {
@@ -327,7 +335,7 @@ TEST_CASE(
         sender.offer(kBuffersAt + 0x2000, 12 + 700, kNext);  // of two buffers: whole
         sender.offer(kBuffersAt + 0x2000 + 712, 800);
         std::array<rte_mbuf*, 32> frames{};
-        const BurstResult taken = sender.take(frames.data(), 32, true);
+        const BurstResult taken = sender.take_heads(frames.data(), 32);
         REQUIRE(taken.frames == 3);
         CHECK(taken.owes);
         CHECK(sender.seen_used() == 0);
@@ -363,7 +371,7 @@ TEST_CASE("virtio: a payload is not left where the header has a wish") {
     write_frame(sender.area, kBuffersAt, frame, wish);
     sender.offer(kBuffersAt, static_cast<std::uint32_t>(12 + frame.size()));
     std::array<rte_mbuf*, 32> frames{};
-    const BurstResult taken = sender.take(frames.data(), 32, true);
+    const BurstResult taken = sender.take_heads(frames.data(), 32);
     REQUIRE(taken.frames == 1);
     CHECK_FALSE(taken.owes);
     CHECK_FALSE(payload_is_left(frames[0]));
@@ -379,7 +387,7 @@ TEST_CASE("virtio: a payload that is left is fetched for a receiver whose buffer
         write_frame(sender.area, kBuffersAt, large);
         sender.offer(kBuffersAt, 12 + 1500);
         std::array<rte_mbuf*, 32> frames{};
-        REQUIRE(sender.take(frames.data(), 32, true).owes);
+        REQUIRE(sender.take_heads(frames.data(), 32).owes);
         receiver.offer(kBuffersAt, 1000, kWrite);
         receiver.offer(kBuffersAt + 0x1000, 1000, kWrite);
         const BurstResult put = receiver.put({frames.data(), 1});
@@ -437,12 +445,9 @@ TEST_CASE("virtio: property: no bytes of a guest lead a burst outside of its mem
         for (unsigned burst = 0; burst < 4; ++burst) {
             scramble();
             std::array<rte_mbuf*, 32> frames{};
-            const BurstResult burst_taken =
-                guest.take(frames.data(), static_cast<std::uint16_t>(1 + below(32)), below(2) != 0);
-            fetch_payloads({frames.data(), burst_taken.frames});
-            if (burst_taken.owes)
-                (void)show_used(guest.lane);
-            rte_pktmbuf_free_bulk(frames.data(), burst_taken.frames);
+            const std::uint16_t taken =
+                guest.take(frames.data(), static_cast<std::uint16_t>(1 + below(32))).frames;
+            rte_pktmbuf_free_bulk(frames.data(), taken);
             scramble();
             const auto count = static_cast<std::uint16_t>(1 + below(32));
             for (std::uint16_t i = 0; i < count; ++i)
