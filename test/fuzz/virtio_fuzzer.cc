@@ -2,7 +2,8 @@
 // Source: docs/algorithms.md 3.11.
 //
 // The first byte is the kind of ring: bit 0 packed, bit 1 mergeable, bit 2 a header of 10 bytes, bits 3-6 its
-// size (split: a power of two up to 256; packed: 1 to 16). The second one is how many frames go to the guest.
+// size (split: a power of two up to 256; packed: 1 to 16), bit 7 whether its last bytes are changes that
+// the guest makes while the switch reads. The second byte is how many frames go to the guest.
 // The bytes behind them are the ring, which ends at the end of a region, and then buffers. An address counts
 // from the begin of the guest's memory, modulo its bytes and 64 more; the highest bit leaves it as it is.
 // Pages around each region fault.
@@ -25,6 +26,7 @@ using namespace weir::testing;
 using namespace weir::virtio;
 
 constexpr std::uint16_t kMost = 32;
+constexpr std::size_t kChangesBytes = 64;
 
 /// The guest that an input describes.
 struct Guest {
@@ -32,6 +34,8 @@ struct Guest {
         : packed((kind & 1) != 0),
           size(static_cast<std::uint16_t>(packed ? 1 + (kind >> 3 & 15) : 1 << std::min(kind >> 3 & 15, 8))),
           parts(parts_at(GuestArea::kRegionBytes, size, packed)) {
+        for (const std::size_t region : {0U, 1U})
+            std::memset(area.region(region).data(), 0, GuestArea::kRegionBytes);
         terms.mergeable = (kind & 2) != 0;
         terms.header_bytes = (kind & 4) != 0 && !terms.mergeable ? kShortNetHeaderBytes : kNetHeaderBytes;
         terms.rights = {.checksum = true, .tso4 = true};
@@ -58,12 +62,53 @@ struct Guest {
                       : lane.ring.emplace<SplitRing>().place(at, area.memory);
     }
 
+    /// One for all inputs: new pages cost more than a burst.
+    static GuestArea& memory() {
+        static GuestArea one;
+        return one;
+    }
+
     bool packed;
     std::uint16_t size;
     RingParts parts;
-    GuestArea area;
+    GuestArea& area = memory();
     Terms terms;
     Lane lane;
+};
+
+/// Words of the ring, and of the tables and headers at the begin of the buffers, that the guest changes
+/// between two reads of the switch.
+class Changes {
+  public:
+    /// @param list four bytes each: how many reads after the last change (3 bits), whether in the buffers
+    /// (1), the word's place (12), the bits to change
+    Changes(Guest& guest, std::span<const std::uint8_t> list) : guest_(guest), list_(list) {
+        current_ = this;
+        guest_writes = [] { current_->before_read(); };
+    }
+    ~Changes() { guest_writes = nullptr; }
+    Changes(const Changes&) = delete;
+    Changes& operator=(const Changes&) = delete;
+
+  private:
+    void before_read() {
+        for (; list_.size() >= kBytes && (list_[0] & 7) == reads_; list_ = list_.subspan(kBytes), reads_ = 0)
+            change((list_[0] & 8) != 0, static_cast<std::uint64_t>(list_[0] >> 4 << 8 | list_[1]),
+                   static_cast<std::uint16_t>(list_[2] | list_[3] << 8));
+        ++reads_;
+    }
+    void change(bool in_buffers, std::uint64_t word, std::uint16_t bits) {
+        const std::uint64_t ring = guest_.parts.descriptors;
+        const std::uint64_t ring_words = (GuestArea::kRegionBytes - ring) / 2;
+        guest_.area.as<std::uint16_t>(in_buffers ? kBuffersAt + word * 2 : ring + word % ring_words * 2) ^=
+            bits;
+    }
+
+    static constexpr std::size_t kBytes = 4;
+    static inline Changes* current_ = nullptr;
+    Guest& guest_;
+    std::span<const std::uint8_t> list_;
+    unsigned reads_ = 0;  ///< since the last change
 };
 
 void from_guest(Guest& guest) {
@@ -83,10 +128,21 @@ void from_guest(Guest& guest) {
     rte_pktmbuf_free_bulk(frames.data(), result.frames);
 }
 
+/// Frames to the guest, from 60 to 9,360 bytes.
+std::span<const std::vector<std::uint8_t>> frame_bytes() {
+    static const auto all = [] {
+        std::array<std::vector<std::uint8_t>, kMost> made;
+        for (std::size_t i = 0; i < made.size(); ++i)
+            made[i] = pattern(60 + 300 * i);
+        return made;
+    }();
+    return all;
+}
+
 void to_guest(Guest& guest, std::uint16_t count) {
     std::array<rte_mbuf*, kMost> frames;
     for (std::uint16_t i = 0; i < count; ++i)
-        frames[i] = to_mbuf(buffer_pool(), pattern(60 + 300U * i), i % 3 == 2 ? 256 : 0);
+        frames[i] = to_mbuf(buffer_pool(), frame_bytes()[i], i % 3 == 2 ? 256 : 0);
     const BurstResult result = put(guest.lane, guest.terms, guest.area.memory, {frames.data(), count});
     require(result.frames <= count, "no more frames are taken than were offered");
     rte_pktmbuf_free_bulk(frames.data(), count);
@@ -98,14 +154,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size < 2)
         return 0;
     Guest guest(data[0]);
-    guest.fill(data + 2, size - 2);
+    const bool changes = (data[0] & 128) != 0;
+    const std::span<const std::uint8_t> contents(data + 2, size - 2);
     for (const bool sends : {true, false}) {
+        guest.fill(contents.data(), contents.size());
         require(guest.start(), "a ring at the end of a region is placed");
+        const Changes meanwhile(guest, contents.last(changes ? std::min(contents.size(), kChangesBytes) : 0));
         if (sends)
             from_guest(guest);
         else
             to_guest(guest, data[1] % (kMost + 1));
-        guest.fill(data + 2, size - 2);
     }
     require(buffers_in_use() == 0, "no buffer is lost");
     return 0;

@@ -86,6 +86,7 @@ class Burst {
 
 /// The header of a frame, whose last field the device does not read.
 NetHeader read_header(const std::uint8_t* at) {
+    before_read();
     NetHeader header{};
     std::memcpy(&header, at, kShortNetHeaderBytes);
     asm volatile("" : "+m"(header));

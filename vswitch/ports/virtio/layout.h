@@ -1,7 +1,7 @@
 // layout.h - structures in the memory of driver and device: descriptors, rings, the header of a frame.
 // Source: virtio 1.2 2.7; virtio 1.2 2.8; virtio 1.2 5.1.6. Units: bytes; entries. Threads: any (values).
 //
-// The guest may change any of it at any time. read() makes a private copy, and only copies are looked at.
+// The guest may change any of it at any time. read() and load() make private copies, and only those are used.
 #pragma once
 
 #include <cstdint>
@@ -56,14 +56,32 @@ inline constexpr std::uint32_t kNetHeaderBytes = sizeof(NetHeader);
 inline constexpr std::uint32_t kShortNetHeaderBytes = 10;
 static_assert(kNetHeaderBytes == 12);
 
+#ifdef WEIR_FUZZ
+/// Of a fuzz target: changes of the guest before the next read.
+inline void (*guest_writes)() = nullptr;
+inline void before_read() {
+    if (guest_writes != nullptr)
+        guest_writes();
+}
+#else
+inline void before_read() {}
+#endif
+
 /// A private copy of an object in guest memory. The barrier keeps the compiler from reading the original
 /// again.
 template <typename T>
 [[nodiscard]] inline T read(const T* shared) {
+    before_read();
     T value;
     std::memcpy(&value, shared, sizeof(value));
     asm volatile("" : "+m"(value));
     return value;
+}
+/// Likewise of a word that the guest stores at once. @tparam kOrder __ATOMIC_RELAXED or __ATOMIC_ACQUIRE
+template <int kOrder>
+[[nodiscard]] inline std::uint16_t load(const std::uint16_t* shared) {
+    before_read();
+    return __atomic_load_n(shared, kOrder);
 }
 
 }  // namespace weir::virtio

@@ -110,12 +110,11 @@ bool PackedRing::publish() {
 
 bool PackedRing::wants_notification(const Position& before) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const auto wish =
-        static_cast<std::uint16_t>(__atomic_load_n(&driver_events_[1], __ATOMIC_RELAXED) & kWishMask);
+    const auto wish = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(&driver_events_[1]) & kWishMask);
     if (wish != kAtPosition || !event_index_)
         return wish != kNever;
     Position wanted;
-    wanted.set(__atomic_load_n(&driver_events_[0], __ATOMIC_RELAXED));
+    wanted.set(load<__ATOMIC_RELAXED>(&driver_events_[0]));
     // All three as positions on a line that grows: one with the other wrap counter is one ring behind.
     const int end = used_.index;
     const int begin = before.index - (before.wrap != used_.wrap ? size_ : 0);

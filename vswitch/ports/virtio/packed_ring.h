@@ -87,7 +87,7 @@ class PackedRing {
 
     [[nodiscard]] bool is_available() const {
         using namespace descriptor_flag;
-        const std::uint16_t flags = __atomic_load_n(&descriptors_[avail_.index].flags, __ATOMIC_ACQUIRE);
+        const std::uint16_t flags = load<__ATOMIC_ACQUIRE>(&descriptors_[avail_.index].flags);
         return ((flags & kAvailable) != 0) == avail_.wrap && ((flags & kUsed) != 0) != avail_.wrap;
     }
     [[nodiscard]] bool measure(Chain& chain);

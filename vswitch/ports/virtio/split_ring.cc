@@ -73,8 +73,8 @@ bool SplitRing::collect(Chain& chain, std::uint16_t direction, const GuestMemory
 bool SplitRing::wants_notification() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!event_index_)
-        return (__atomic_load_n(&avail_ring_[0], __ATOMIC_RELAXED) & kNoInterrupt) == 0;
-    const std::uint16_t event = __atomic_load_n(&avail_ring_[2 + size_], __ATOMIC_RELAXED);
+        return (load<__ATOMIC_RELAXED>(&avail_ring_[0]) & kNoInterrupt) == 0;
+    const std::uint16_t event = load<__ATOMIC_RELAXED>(&avail_ring_[2 + size_]);
     const std::uint16_t before = notified_;
     notified_ = used_;
     if (!asked_) {

@@ -31,15 +31,14 @@ class SplitRing {
 
     /// Chains that may be read, at most `most`; 0 also for a ring that is stopped.
     [[nodiscard]] std::uint16_t ready(std::uint16_t most) {
-        const auto claimed =
-            static_cast<std::uint16_t>(__atomic_load_n(&avail_ring_[1], __ATOMIC_ACQUIRE) - avail_);
+        const auto claimed = static_cast<std::uint16_t>(load<__ATOMIC_ACQUIRE>(&avail_ring_[1]) - avail_);
         if (claimed > size_ || fault_ != RingFault::kNone) [[unlikely]]
             return refuse_claim();
         return claimed < most ? claimed : most;
     }
     /// The next chain; one was ready. @return false when the ring has to stop
     [[nodiscard]] bool peek(Chain& chain) {
-        const std::uint16_t head = __atomic_load_n(&avail_ring_[2 + (avail_ & mask_)], __ATOMIC_RELAXED);
+        const std::uint16_t head = load<__ATOMIC_RELAXED>(&avail_ring_[2 + (avail_ & mask_)]);
         if (head >= size_) [[unlikely]] {
             fault_ = RingFault::kHead;
             return false;

@@ -1,7 +1,8 @@
-// guest_area.h - memory of a guest inside the test's process, between pages that fault when touched.
+// guest_area.h - memory of a guest inside the test's process, between addresses that fault when touched.
 // Units: bytes. Threads: tests only.
 //
-// Two regions, neighbors in guest addresses and apart in the process; around each a page that faults.
+// Two regions, neighbors in guest addresses and apart in the process; around each as many addresses that
+// fault as an index of 16 bits reaches.
 #pragma once
 
 #include <sys/mman.h>
@@ -30,8 +31,8 @@ class GuestArea {
     GuestArea() {
         for (std::size_t i = 0; i < hosts_.size(); ++i) {
             void* room =
-                mmap(nullptr, kRegionBytes + 2 * kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            hosts_[i] = static_cast<std::uint8_t*>(room) + kPageBytes;
+                mmap(nullptr, kRegionBytes + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            hosts_[i] = static_cast<std::uint8_t*>(room) + kGuardBytes;
             if (room == MAP_FAILED || mprotect(hosts_[i], kRegionBytes, PROT_READ | PROT_WRITE) != 0 ||
                 !memory.add({kAddress + i * kRegionBytes, kRegionBytes, hosts_[i]}))
                 throw std::system_error(errno, std::generic_category(), "memory of a guest");
@@ -39,7 +40,7 @@ class GuestArea {
     }
     ~GuestArea() {
         for (std::uint8_t* host : hosts_)
-            munmap(host - kPageBytes, kRegionBytes + 2 * kPageBytes);
+            munmap(host - kGuardBytes, kRegionBytes + 2 * kGuardBytes);
     }
     GuestArea(const GuestArea&) = delete;
     GuestArea& operator=(const GuestArea&) = delete;
@@ -59,7 +60,7 @@ class GuestArea {
     virtio::GuestMemory memory;
 
   private:
-    static constexpr std::size_t kPageBytes = 4096;
+    static constexpr std::size_t kGuardBytes = 2 * 1024 * 1024;
     std::array<std::uint8_t*, 2> hosts_{};
 };
 
