@@ -30,6 +30,7 @@ all_benches() {
     bench compare          "15 min" root system.compare          "whether anything became slower than in an earlier commit's build folder" \
         $switch bench/micro/request-path-bench bench/micro/alloc-bench bench/micro/qos-bench bench/micro/tracker-bench bench/micro/uplink-bench
     bench forwarding       "5 min"  root system.forwarding       "cycles per packet beside the raw loop, testpmd and OVS-DPDK, at part loads too" $switch
+    bench hosts            "6 min"  root system.hosts            "many ports, VLANs, part loads, many destinations and senders, beside an earlier commit's build" $switch
     bench feedback         "4 min"  root system.feedback         "the cost of metering and feedback per frame from the wire" $switch
     bench latency          "3 min"  root system.latency          "round trip through two ports, of single frames and of bursts at part loads" $switch
     bench isolation        "2 min"  root system.isolation        "a victim with a reservation beside a flooding neighbor at a 1 Gbit/s bottleneck" $switch

@@ -13,7 +13,7 @@ class Load:
         @param listens the generator makes the sockets and the switch connects"""
         spec = {"eal": EAL_LOAD,
                 "ports": [{"path": port["socket"], "mac": port["mac"], "server": listens,
-                           "devargs": port.get("devargs", "")} for port in ports]}
+                           "devargs": port.get("devargs", ""), "queues": port.get("queues", 1)} for port in ports]}
         self._child = Child(program, [tool(program), place.write("load.json", spec)], place.file("load.log"))
         if listens:
             self._child.event("listening")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """latency.py - round trip through two vhost ports, in ratios to the raw loop measured just before and just after.
 
-Single frames, which the switch takes from a ring at once, and bursts of eight at part loads, which `poll_coalesce` may leave in the ring for a
-few microseconds so that more frames share the ring's cost.
+Single frames, and bursts of eight at part loads, for which a switch that is short of cycles may leave the ring to fill (`poll_coalesce`).
 """
 from bench.lib.figures import median, ratio_to_raw, select
 from bench.lib.host import parser, prepare
