@@ -1,7 +1,6 @@
 // classifier.cc - the loops over a burst; rare cases are out of line.
 #include "vswitch/datapath/loop/classifier.h"
 
-#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/frame/offload.h"
 #include "vswitch/datapath/frame/traffic_class.h"
+#include "vswitch/datapath/frame/vlan_tag.h"
 
 namespace weir {
 namespace {
@@ -62,11 +62,8 @@ bool is_priority_tagged(const rte_mbuf* frame, const FrameHead& head) {
 /// Its priority is kept for the tag that the frame may get on the wire.
 void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
     constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
-    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
-    frame->vlan_tci = be16(bytes + kEthernetHeaderBytes);
+    frame->vlan_tci = remove_tag(frame);
     frame->ol_flags |= kPriorityFlag;
-    std::memmove(bytes + kVlanTagBytes, bytes, 2 * sizeof(rte_ether_addr));
-    rte_pktmbuf_adj(frame, kVlanTagBytes);
     if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)
         frame->l2_len = (frame->l2_len - kVlanTagBytes) & kL2LengthMask;
     head = read_head(frame);
@@ -107,11 +104,11 @@ DropReason judge_addresses(VnicPath& from, const rte_mbuf* frame, Nanos now) {
 
 /// Takes the VLAN tag off; a service tag stays. @return the VLAN, 0 when untagged
 std::uint16_t strip_tag(rte_mbuf* frame, FrameHead& head) {
-    if (!head.tagged() || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes ||
-        rte_vlan_strip(frame) != 0)
+    if (head.type != kTypeTag || frame->data_len < kEthernetHeaderBytes + kVlanTagBytes)
         return 0;
+    const std::uint16_t control = remove_tag(frame);
     head = read_head(frame);
-    return static_cast<std::uint16_t>(frame->vlan_tci & 0x0FFF);
+    return control & 0x0FFF;
 }
 
 /// Where a frame from outside goes. Where no port here may have unknown addresses behind it, frames for a

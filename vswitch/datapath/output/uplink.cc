@@ -2,7 +2,6 @@
 // frames.
 #include "vswitch/datapath/output/uplink.h"
 
-#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "vswitch/datapath/frame/frame.h"
 #include "vswitch/datapath/frame/offload.h"
 #include "vswitch/datapath/frame/traffic_class.h"
+#include "vswitch/datapath/frame/vlan_tag.h"
 
 namespace weir {
 namespace {
@@ -17,6 +17,29 @@ namespace {
 constexpr auto address_of = [](const PacketRef& packet) {
     return read_head(static_cast<const rte_mbuf*>(packet.packet)).destination;
 };
+
+/// The tag of a vNIC with a VLAN: the vNIC's priority, or else the guest's.
+std::uint16_t tag_of(const VnicPath& from, const rte_mbuf* frame) {
+    constexpr unsigned kPcpShift = 13;
+    constexpr std::uint16_t kPriorityBits = 0xF000;  // PCP and DEI
+    const bool marked = (frame->ol_flags & kPriorityFlag) != 0;
+    const unsigned priority = from.profile.pcp ? unsigned{*from.profile.pcp} << kPcpShift
+                              : marked         ? unsigned{frame->vlan_tci} & kPriorityBits
+                                               : 0U;
+    return static_cast<std::uint16_t>(from.fixed.vlan | priority);
+}
+
+/// Inserts the tags of a run whose frames the NIC takes as they are; the headers are in the first-level
+/// cache.
+/// @return false when a frame has no room: none has a tag then
+bool tag_run(const VnicPath& from, const Run& run) {
+    const std::span frames(run.frames, run.count);
+    if (!std::ranges::all_of(frames, takes_tag))
+        return false;
+    for (rte_mbuf* frame : frames)
+        insert_tag(frame, tag_of(from, frame));
+    return true;
+}
 
 }  // namespace
 
@@ -67,27 +90,21 @@ void Uplink::drop(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes, DropReas
     tap_.drop(from.stats.from_vm, CapturePoint::from_vm(from.fixed.id, true), frame, bytes, reason, delay);
 }
 
-/// Inserts the tag of a vNIC with a VLAN, with the vNIC's priority or else the guest's. @return false when
-/// the frame was dropped
-bool Uplink::tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
-    constexpr unsigned kPcpShift = 13;
-    constexpr std::uint16_t kPriorityBits = 0xF000;  // PCP and DEI
+/// Inserts the tag of a vNIC with a VLAN. @return false when the frame was dropped
+bool Uplink::tag(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes) {
     if (from.fixed.vlan == 0)
         return true;
-    const bool marked = (frame->ol_flags & kPriorityFlag) != 0;
-    const unsigned priority = from.profile.pcp ? unsigned{*from.profile.pcp} << kPcpShift
-                              : marked         ? unsigned{frame->vlan_tci} & kPriorityBits
-                                               : 0U;
-    frame->vlan_tci = static_cast<std::uint16_t>(from.fixed.vlan | priority);
-    if (rte_vlan_insert(&frame) == 0)
-        return true;
-    drop(from, frame, bytes, DropReason::kNoBuffer);
-    return false;
+    if (!takes_tag(frame)) {
+        drop(from, frame, bytes, DropReason::kNoBuffer);
+        return false;
+    }
+    insert_tag(frame, tag_of(from, frame));
+    return true;
 }
 
 /// Checks the MTU, computes the checksums that the NIC does not, inserts the VLAN tag. @return false when the
 /// frame was dropped
-bool Uplink::prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes) {
+bool Uplink::prepare(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes) {
     const bool super_frame = (frame->ol_flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const std::uint32_t longest =
         super_frame ? frame->tso_segsz + offload::header_bytes(frame) : frame->pkt_len;
@@ -319,9 +336,9 @@ void Uplink::send(VnicPath& from, const Run& run, Nanos now) {
         send_encrypted(from, run, now);
         return;
     }
-    if (from.fixed.vlan != 0 || run.longest > frame_bytes_max_ ||
-        !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
+    if (run.longest > frame_bytes_max_ || !offload::accepted_as_is(run.offload_flags, device_.offloads()) ||
         (run.wire_frames_total != run.count && egress_.limits().has_any(from.fixed.id)) ||
+        (from.fixed.vlan != 0 && (run.offload_flags != 0 || !tag_run(from, run))) ||
         (run.offload_flags != 0 && nic_.prepare(run.frames, run.count) != run.count)) {
         send_adapted(from, run, now);
         return;

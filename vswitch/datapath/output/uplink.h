@@ -114,8 +114,8 @@ class Uplink {
     void send_by_destination(VnicPath& from, const Run& run, Nanos now);
     void enqueue(VnicPath& from, DestinationId destination, rte_mbuf* frame, const PacketRef& ref, Nanos now);
     [[nodiscard]] bool passes_whole(const VnicPath& from, const rte_mbuf* frame) const;
-    bool tag(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
-    bool prepare(VnicPath& from, rte_mbuf*& frame, std::uint32_t bytes);
+    bool tag(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes);
+    bool prepare(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes);
     bool try_bypass(VnicPath& from, DestinationId destination, std::uint32_t bytes, std::uint32_t wire_frames,
                     std::uint16_t frames, Nanos now);
     bool nic_has_room(std::uint16_t frames);

@@ -110,6 +110,36 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("each frame of a burst gets the vNIC's tag; a frame without room for it is dropped alone") {
+    RingNic nic;
+    SwitchHarness host({}, &nic);
+    VnicConfig sender = vm(1);
+    sender.vlan = 7;
+    const VnicId vm1 = host.add(sender);
+    const auto burst = [](bool last_has_room) {
+        std::vector<rte_mbuf*> frames;
+        for (std::uint32_t i = 0; i < 4; ++i)
+            frames.push_back(frame(mac(9), mac(1), i));
+        if (!last_has_room) {
+            rte_mbuf* last = frames.back();
+            std::memmove(last->buf_addr, rte_pktmbuf_mtod(last, const void*), last->data_len);
+            last->data_off = 0;
+        }
+        return frames;
+    };
+    for (const std::size_t leave : {4U, 3U}) {
+        for (rte_mbuf* one : burst(leave == 4))
+            host.port(vm1).offered.push_back(one);
+        host.settle();
+        const Frames frames = left_for_wire(nic);
+        REQUIRE(frames.size() == leave);
+        for (std::uint32_t i = 0; i < frames.size(); ++i)
+            CHECK(frames[i] == tagged(numbered(mac(9), mac(1), 60, i), 7));
+    }
+    CHECK(drops(host.stats(vm1).from_vm, DropReason::kNoBuffer) == 1);
+    CHECK(balanced(host.stats(vm1).from_vm));
+}
+
 TEST_CASE(
     "1500 bytes of IP behind one or two tags leave for the wire, in the vNIC's VLAN too, and come from it") {
     RingNic nic;
