@@ -178,11 +178,12 @@ unsigned RingPoller::forward_piece(VnicPath& vnic, std::size_t most, Nanos now) 
 inline void RingPoller::finish_poll(VnicPath& vnic, unsigned frames) {
     // A ring that gave more than one frame but fewer than this is left to fill for a moment
     // (`poll_coalesce`): a burst of 1 costs seven times the cycles per frame of a burst of 32, as the ring's
-    // cache lines travel either way. A ring with single frames is polled at once: there latency counts, and
-    // waiting gains nothing.
+    // cache lines travel either way. A core that had an empty turn of late has cycles for that, and a ring
+    // with single frames gains nothing by the wait: both are polled at once, as there latency counts.
+    constexpr unsigned kBusyTurns = 64;
     const unsigned small_burst = vnic.burst_max * 3 / 4;
-    vnic.quiet_until =
-        frames > 1 && frames < small_burst && vnic.intake.empty() ? bill_.mark() + coalesce_cycles_ : 0;
+    const bool fills = busy_turns_ >= kBusyTurns && frames > 1 && frames < small_burst && vnic.intake.empty();
+    vnic.quiet_until = fills ? bill_.mark() + coalesce_cycles_ : 0;
     stats_.packets += frames;
     ++stats_.bursts;
 }

@@ -3,11 +3,12 @@
 // ns; cycles of the TSC. Threads: owning worker.
 //
 // A ring is left alone while its vNIC's limit cannot pay, its queue to the uplink is full, it holds too many
-// buffers, it used its share of the core's cycles, or its last burst was so small that it is left to fill.
+// buffers, it used its share of the core's cycles, or its last burst was so small that it is left to fill:
+// this only while the core is short of cycles, as otherwise nothing is gained by the wait.
 // Rings of vNICs that were promised packets or encryption come first, and again whenever the wire does, until
 // the promise is kept (packet_promise.h, encryption_promise.h, promise_order.h).
 //
-// Order of a turn: begin_turn(), poll_outside(), poll_promised(), poll_vnics().
+// Order of a turn: begin_turn(), poll_outside(), poll_promised(), poll_vnics(), end_turn().
 #pragma once
 
 #include <span>
@@ -44,6 +45,8 @@ class RingPoller {
 
     /// @param start the cycle counter at the turn's beginning
     void begin_turn(std::uint64_t start) { turn_.begin(start); }
+    /// @param moved frames of the whole turn
+    void end_turn(unsigned moved) { busy_turns_ = moved != 0 ? busy_turns_ + 1 : 0; }
     /// A burst of the wire, and one of the other workers' frames. @return frames
     unsigned poll_outside(Nanos now);
     /// Polls the rings of vNICs with promises, one after the other, while their promises can pay. Neither the
@@ -77,6 +80,7 @@ class RingPoller {
     std::vector<VnicPath*> promised_;  // those of mine_ with a promise
     std::size_t promised_next_ = 0;    // of promised_
     PromiseOrder promise_order_;       // by vNIC
+    unsigned busy_turns_ = 0;          // since a turn that moved no frame
     bool promises_late_ = false;       // the turn ended while they were polled
     unsigned turns_of_promises_ = 0;
 };

@@ -50,6 +50,7 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
         stages_.feedback->sweep(now);
     if (stages_.uplink)
         moved += stages_.uplink->flush(now);
+    rings_.end_turn(moved);
     ++stats.iterations;
     if (--until_housekeeping_ == 0)
         housekeeping(now);

@@ -182,6 +182,10 @@ TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a
         for (unsigned i = 0; i < count; ++i)
             from.offered.push_back(frame(mac(2), mac(1), i, bytes));
     };
+    for (unsigned turns = 0; turns < 64; ++turns) {  // the core is short of cycles
+        offer(1, 60);
+        CHECK(taken_in_a_turn() == 1);
+    }
     offer(32 + 14 + 14, 9'014);
     CHECK(taken_in_a_turn() == 32);  // before it is known how long they are
     CHECK(taken_in_a_turn() == 14);
@@ -195,6 +199,29 @@ TEST_CASE("a poll copies 128 KiB of long frames; behind short ones it grows by a
     host.now += 2'000'000;
     CHECK(taken_in_a_turn() == 15);
     CHECK(taken_in_a_turn() == 16);
+}
+
+TEST_CASE("a ring with a small burst is left to fill while no turn of the last 64 was idle") {
+    SwitchHarness host;
+    host.cycles = 1000;
+    const VnicId vm1 = host.add(vm(1));
+    const VnicId busy = host.add(vm(3));
+    host.port(host.add(vm(2))).read_at_once();
+    const auto is_left_to_fill = [&] {
+        for (unsigned i = 0; i < 4; ++i)
+            host.port(vm1).offered.push_back(frame(mac(2), mac(1), i));
+        CHECK(host.turn() >= 4);
+        return host.path(vm1).quiet_until != 0;
+    };
+    CHECK_FALSE(is_left_to_fill());
+    host.port(busy).source = [] { return frame(mac(2), mac(3), 1); };
+    for (unsigned turns = 0; turns < 62; ++turns)
+        CHECK(host.turn() == 32);
+    CHECK_FALSE(is_left_to_fill());
+    CHECK(is_left_to_fill());
+    host.port(busy).source = nullptr;
+    host.settle();
+    CHECK_FALSE(is_left_to_fill());
 }
 
 TEST_CASE("the wire is polled between the rings of busy VMs") {
