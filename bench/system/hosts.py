@@ -84,8 +84,9 @@ class Among:
         return WithSilentVnics(place, vm_ports(place, 2 + SILENT), build=build)
 
     def cases(self, seconds):
-        yield Case("two VMs among 128", pair(SMALL, seconds), cycles, "two VMs")
-        yield Case("round trip among 128", echo(seconds, 10_000, 1), delays, "round trip")
+        silent = {"unread": list(range(2, 2 + SILENT))}     # a generator that polls them has longer rounds, which would count as the switch's
+        yield Case("two VMs among 128", {**pair(SMALL, seconds), **silent}, cycles, "two VMs")
+        yield Case("round trip among 128", {**echo(seconds, 10_000, 1), **silent}, delays, "round trip")
 
 
 class ManyOnWire:

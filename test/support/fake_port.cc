@@ -23,7 +23,15 @@ FakePort::~FakePort() {
         rte_pktmbuf_free(frame);
 }
 
+std::optional<std::size_t> FakePort::watch(std::span<virtio::RingWatch> words) {
+    if (!watched)
+        return std::nullopt;
+    words[0] = {&word, UINT16_MAX, word};
+    return attached ? 1 : 0;
+}
+
 std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
+    ++rx_calls;
     std::uint16_t count = 0;
     while (attached && count < max) {
         if (!offered.empty()) {

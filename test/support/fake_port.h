@@ -20,6 +20,7 @@ class FakePort final : public Port {
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
+    [[nodiscard]] std::optional<std::size_t> watch(std::span<virtio::RingWatch> words) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
     void return_chains() override;
     [[nodiscard]] std::uint64_t straight_frames() const override { return straight; }
@@ -54,6 +55,9 @@ class FakePort final : public Port {
     bool leaves = false;                  ///< the payloads of long frames are left with the VM
     std::uint64_t straight = 0;           ///< frames that came with their payloads left
     PortOffloads taken;
+    bool watched = false;    ///< the switch may leave the port alone until `word` changes
+    std::uint16_t word = 0;  ///< in the VM's ring
+    unsigned rx_calls = 0;
     unsigned tx_calls = 0;
     unsigned housekeepings = 0;
 

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/clock.h"
+#include "vswitch/ports/virtio/ring_watch.h"
 
 struct rte_mbuf;
 
@@ -42,6 +44,13 @@ class Port {
     /// frame, or it cannot be known. The far side may put another frame in its place meanwhile. Owning
     /// worker.
     [[nodiscard]] virtual std::optional<std::uint64_t> peek_destination() { return std::nullopt; }
+    /// After rx_burst() gave no frame: words of which one changes before it gives one. They may be read until
+    /// Quiescence::changes() is another. @param words room for limits::kQueuesMax
+    /// @return how many were filled in, 0 while the port is down; none: the port has to be polled. Owning
+    /// worker.
+    [[nodiscard]] virtual std::optional<std::size_t> watch(std::span<virtio::RingWatch> /*words*/) {
+        return std::nullopt;
+    }
     /// Offers `count` (<= 32) frames. @return number of frames that the port accepted and now owns; the
     /// others stay the caller's and are moved to the end of the array: those that there was no room for, in
     /// order, and behind them those that take_too_long() counts

@@ -34,6 +34,7 @@ void Quiescence::checkpoint(WorkerId worker) {
 }
 
 void Quiescence::wait() {
+    changed();
     rte_rcu_qsbr_synchronize(qsbr_, RTE_QSBR_THRID_INVALID);
 }
 

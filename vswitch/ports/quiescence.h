@@ -5,8 +5,12 @@
 //
 // A worker keeps no reference from one iteration to the next, and passes a checkpoint in each. A control
 // thread unpublishes an object, calls wait(), which lasts one iteration of the slowest worker, and frees the
-// object.
+// object. A reference may be kept until changes(), read behind a checkpoint, is another: wait() counts up
+// before it waits.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "common/types.h"
 
@@ -27,11 +31,16 @@ class Quiescence {
     void offline(WorkerId worker);
     /// The worker holds no reference now; costs a few cycles, once per iteration.
     void checkpoint(WorkerId worker);
+    /// Something new was published, or something else that workers have copied is another. Any thread.
+    void changed() { changes_.fetch_add(1, std::memory_order_release); }
+    /// How often that, or wait(), was called.
+    [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
     /// Returns when every online worker has passed a checkpoint since the call.
     void wait();
 
   private:
     rte_rcu_qsbr* qsbr_;
+    std::atomic<std::uint64_t> changes_{0};
 };
 
 }  // namespace weir

@@ -261,6 +261,7 @@ void VhostDriver::attached(int vid) {
     for (std::uint16_t ring = 0; ring < rte_vhost_get_vring_num(vid); ++ring)
         rte_vhost_enable_guest_notification(vid, ring, 0);
     port->attach(vid, negotiated_features(vid));
+    quiescence_.changed();
 }
 
 /// No worker takes a lock of the library, so that this may wait while the library holds them.
@@ -276,6 +277,7 @@ void VhostDriver::detached(int vid) {
         return;
     withdraw(*port, vid);
     port->detach(vid);
+    quiescence_.changed();  // another connection may have the port now
 }
 
 void VhostDriver::disconnected(int vid) {
@@ -292,6 +294,7 @@ void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
         return;
     withdraw(*port, vid);
     port->show(vid, negotiated_features(vid));
+    quiescence_.changed();
 }
 
 void VhostDriver::before_message(int vid, const void* message) {
@@ -312,6 +315,7 @@ void VhostDriver::after_message(int vid, const void* message) {
     if (request_of(message) == kSendRarp)
         port->announce(mac_of(message));
     port->show(vid, negotiated_features(vid));
+    quiescence_.changed();
 }
 
 }  // namespace weir

@@ -197,6 +197,24 @@ std::optional<std::uint64_t> VhostPort::peek_destination() {
     return virtio::peek_destination(lanes.lanes[lanes.next], device->terms, device->memory);
 }
 
+std::optional<std::size_t> VhostPort::watch(std::span<virtio::RingWatch> words) {
+    virtio::Device* device = device_.load(std::memory_order_acquire);
+    if (device == nullptr)
+        return 0;
+    if (announced_.load(std::memory_order_relaxed) != 0)
+        return std::nullopt;
+    std::size_t count = 0;
+    for (const virtio::Lane& lane : device->from_vm.all()) {
+        if (std::visit([](const auto& ring) { return ring.fault(); }, lane.ring) != virtio::RingFault::kNone)
+            continue;  // it gives nothing until the driver sets it up again
+        const auto word = std::visit([](const auto& ring) { return ring.watch(); }, lane.ring);
+        if (!word)
+            return std::nullopt;
+        words[count++] = *word;
+    }
+    return count;
+}
+
 /// @param too_long grows by the frames at the end that no buffers of the lane hold
 std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
                                  std::uint16_t& too_long) {

@@ -78,7 +78,7 @@ bool Run::step(std::uint64_t now) {
     last_step_ = now;
     note_poll(now);
     // Beside 28 VMs that flood an iteration takes 200 us, which none of the measured frames may wait.
-    const bool floods = ports_.size() > kPortsWithoutFloods;
+    const bool floods = ports_.size() - spec_.unread.size() > kPortsWithoutFloods;
     for (std::size_t port = 0; port < ports_.size(); ++port) {
         receive(port, gap);
         if (floods)

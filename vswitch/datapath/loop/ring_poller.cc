@@ -41,16 +41,20 @@ RingPoller::RingPoller(const Setup& setup)
       turn_(setup.turn),
       promise_order_(limits::kVnicsMax) {
     mine_.reserve(limits::kVnicsMax);
+    polled_.reserve(limits::kVnicsMax);
     promised_.reserve(limits::kVnicsMax);
 }
 
 void RingPoller::add(VnicPath& vnic) {
     mine_.push_back(&vnic);
+    polled_.push_back(&vnic);
     promise_order_.add(vnic.fixed.id);
     change(vnic);
 }
 
 void RingPoller::change(VnicPath& vnic) {
+    if (silent_.remove(vnic))
+        polled_.push_back(&vnic);
     std::erase(promised_, &vnic);
     if (vnic.promised)
         promised_.push_back(&vnic);
@@ -59,8 +63,23 @@ void RingPoller::change(VnicPath& vnic) {
 
 void RingPoller::remove(VnicPath& vnic) {
     std::erase(mine_, &vnic);
+    silent_.remove(vnic);
+    std::erase(polled_, &vnic);
+    next_ = 0;
     std::erase(promised_, &vnic);
     promised_next_ = 0;
+}
+
+/// Devices have come or gone, whose words were looked at.
+[[gnu::noinline]] void RingPoller::poll_all_again(std::uint64_t changes) {
+    silent_.wake_all([this](VnicPath& vnic) { polled_.push_back(&vnic); });
+    changes_ = changes;
+}
+
+/// Its ring was empty for long and nothing else is to be done at a poll.
+bool RingPoller::falls_silent(VnicPath& vnic) {
+    return vnic.empty_polls >= SilentRings::kAfterPolls && !vnic.promised && !vnic.held &&
+           vnic.intake.empty() && silent_.add(vnic);
 }
 
 /// Between two VMs of a long turn: promised packets and frames from outside do not wait for its end; nor do
@@ -140,8 +159,10 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
     const auto asked = static_cast<std::uint16_t>(looks ? (most + 1) / 2 : most);
     Port& port = *vnic.fixed.port;
     const std::uint16_t count = port.rx_burst(frames.data(), asked);
-    if (count == 0)
+    if (count == 0) {
+        vnic.empty_polls = static_cast<std::uint16_t>(vnic.empty_polls + (vnic.empty_polls < UINT16_MAX));
         return 0;
+    }
     ++vnic.stats.bursts;
     const bool in_pieces = Intake::needed_for({frames.data(), count});
     // Guards, trackers and captures read bytes behind the head.
@@ -184,6 +205,7 @@ inline void RingPoller::finish_poll(VnicPath& vnic, unsigned frames) {
     const unsigned small_burst = vnic.burst_max * 3 / 4;
     const bool fills = busy_turns_ >= kBusyTurns && frames > 1 && frames < small_burst && vnic.intake.empty();
     vnic.quiet_until = fills ? bill_.mark() + coalesce_cycles_ : 0;
+    vnic.empty_polls = 0;
     stats_.packets += frames;
     ++stats_.bursts;
 }
@@ -260,11 +282,12 @@ unsigned RingPoller::poll_vnics(Nanos now) {
     constexpr unsigned kTurnsOfPromises = 8;
     if (promises_late_ && ++turns_of_promises_ % kTurnsOfPromises != 0)
         return 0;
+    silent_.sweep([this](VnicPath& vnic) { polled_.push_back(&vnic); });
     unsigned moved = 0;
     CycleShare& share = bill_.share();
     std::size_t marked = next_;
-    for (std::size_t at = next_; at < mine_.size(); ++at) {
-        VnicPath* const vnic = mine_[at];
+    for (std::size_t at = next_; at < polled_.size(); ++at) {
+        VnicPath* const vnic = polled_[at];
         if (vnic->parked || bill_.mark() < vnic->quiet_until ||
             (vnic->profile.isolated && !share.may_poll(vnic->fixed.id)))
             continue;
@@ -276,8 +299,13 @@ unsigned RingPoller::poll_vnics(Nanos now) {
         const std::uint64_t tokens = vnic->promised ? vnic->stats.encryption_tokens : 0;
         const unsigned count = poll_vnic(*vnic, now);
         if (count == 0) {
-            if (vnic->fixed.port->take_wasted()) [[unlikely]]
+            if (vnic->fixed.port->take_wasted()) [[unlikely]] {
                 bill_.charge(*vnic);
+            } else if (falls_silent(*vnic)) [[unlikely]] {
+                polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(at));
+                --at;
+                marked = std::min(marked, at + 1);
+            }
             continue;
         }
         marked = at + 1;
@@ -290,7 +318,7 @@ unsigned RingPoller::poll_vnics(Nanos now) {
         }
         finish_poll(*vnic, count);
         moved += count;
-        if (at + 1 < mine_.size() && turn_.over(bill_.mark())) {
+        if (at + 1 < polled_.size() && turn_.over(bill_.mark())) {
             next_ = at + 1;
             return moved;
         }

@@ -5,6 +5,9 @@
 // A ring is left alone while its vNIC's limit cannot pay, its queue to the uplink is full, it holds too many
 // buffers, it used its share of the core's cycles, or its last burst was so small that it is left to fill:
 // this only while the core is short of cycles, as otherwise nothing is gained by the wait.
+// A ring that stays empty is silent, and its vNIC is in no round until a word of the ring changes
+// (silent_rings.h).
+//
 // Rings of vNICs that were promised packets or encryption come first, and again whenever the wire does, until
 // the promise is kept (packet_promise.h, encryption_promise.h, promise_order.h).
 //
@@ -17,6 +20,7 @@
 #include "vswitch/datapath/loop/from_outside.h"
 #include "vswitch/datapath/loop/from_vms.h"
 #include "vswitch/datapath/loop/poll_turn.h"
+#include "vswitch/datapath/loop/silent_rings.h"
 #include "vswitch/datapath/loop/stages.h"
 #include "vswitch/qos/schedulers/promise_order.h"
 
@@ -44,7 +48,12 @@ class RingPoller {
     [[nodiscard]] std::span<VnicPath* const> vnics() const { return mine_; }
 
     /// @param start the cycle counter at the turn's beginning
-    void begin_turn(std::uint64_t start) { turn_.begin(start); }
+    /// @param changes Quiescence::changes(), behind this turn's checkpoint
+    void begin_turn(std::uint64_t start, std::uint64_t changes) {
+        turn_.begin(start);
+        if (changes != changes_) [[unlikely]]
+            poll_all_again(changes);
+    }
     /// @param moved frames of the whole turn
     void end_turn(unsigned moved) { busy_turns_ = moved != 0 ? busy_turns_ + 1 : 0; }
     /// A burst of the wire, and one of the other workers' frames. @return frames
@@ -63,6 +72,9 @@ class RingPoller {
     unsigned serve_leaving(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
+    void poll_all_again(std::uint64_t changes);
+    void forget(VnicPath& vnic);
+    [[nodiscard]] bool falls_silent(VnicPath& vnic);
     void finish_poll(VnicPath& vnic, unsigned frames);
     void pay_by_promise(VnicPath& vnic, std::uint64_t tokens, unsigned frames, Nanos now);
     std::uint16_t allowance(VnicPath& vnic, Nanos now);
@@ -76,7 +88,10 @@ class RingPoller {
     std::uint64_t coalesce_cycles_;
     PollTurn turn_;
     std::vector<VnicPath*> mine_;
-    std::size_t next_ = 0;             // of mine_: where the round continues
+    std::vector<VnicPath*> polled_;  // those of mine_ that are not silent
+    std::size_t next_ = 0;           // of polled_: where the round continues
+    SilentRings silent_;
+    std::uint64_t changes_ = 0;        // of Quiescence, up to which silent_ may look
     std::vector<VnicPath*> promised_;  // those of mine_ with a promise
     std::size_t promised_next_ = 0;    // of promised_
     PromiseOrder promise_order_;       // by vNIC

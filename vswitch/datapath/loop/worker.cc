@@ -32,7 +32,7 @@ Worker::Worker(const Setup& setup)
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     quiescence_.checkpoint(id_);
     bill_.start(start);
-    rings_.begin_turn(start);
+    rings_.begin_turn(start, quiescence_.changes());
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);

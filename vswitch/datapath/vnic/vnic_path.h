@@ -155,6 +155,8 @@ struct VnicPath {
     HoldReason held_for = HoldReason::kLimit;
     bool promised : 1 = false;                 ///< `promise` or `encryption_promise` is given
     bool captured : 1 = false;                 ///< frames that pass are shown to captures
+    bool silent : 1 = false;                   ///< its ring is not polled until it changes (silent_rings.h)
+    std::uint16_t empty_polls = 0;             ///< of its ring, since it last gave a frame
     std::uint32_t queued_buffers = 0;          ///< of its frames in queues of this worker, receivers' too
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay
     std::uint32_t burst_max = limits::kBurst;  ///< frames of one poll, so that copying them takes some 20 us

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
 #include "vswitch/ports/virtio/ring_fault.h"
+#include "vswitch/ports/virtio/ring_watch.h"
 
 namespace weir::virtio {
 
@@ -41,6 +43,15 @@ class PackedRing {
         const PackedDescriptor first = read(&descriptors_[avail_.index]);
         chain = {first.id, 1, first.flags, first.bytes, first.address};
         return (first.flags & descriptor_flag::kNext) == 0 || measure(chain);
+    }
+    /// As SplitRing::watch(): the flags of the next descriptor.
+    [[nodiscard]] std::optional<RingWatch> watch() const {
+        using namespace descriptor_flag;
+        constexpr std::uint16_t kMask = kAvailable | kUsed;
+        const std::uint16_t available = avail_.wrap ? kAvailable : kUsed;
+        const std::uint16_t* flags = &descriptors_[avail_.index].flags;
+        const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kMask);
+        return seen == available ? std::nullopt : std::optional(RingWatch{flags, kMask, seen});
     }
     void advance(const Chain& chain) {
         avail_.add(chain.descriptors, size_);

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
 #include "vswitch/ports/virtio/ring_fault.h"
+#include "vswitch/ports/virtio/ring_watch.h"
 
 namespace weir::virtio {
 
@@ -46,6 +48,11 @@ class SplitRing {
         const Descriptor first = read(&descriptors_[head]);
         chain = {head, 1, first.flags, first.bytes, first.address};
         return true;
+    }
+    /// To be looked at while no chain is ready; none: there is one.
+    [[nodiscard]] std::optional<RingWatch> watch() const {
+        const RingWatch index{&avail_ring_[1], 0xFFFF, avail_};
+        return index.changed() ? std::nullopt : std::optional(index);
     }
     /// Goes on behind a chain.
     void advance(const Chain&) { ++avail_; }

@@ -62,7 +62,12 @@ TEST_CASE("virtio: a packed ring of six entries goes round and marks what it use
     CHECK(driver.ring.ready(32) == 0);
     for (std::uint16_t i = 0; i < 3 * kOddEntries; ++i) {
         const bool wrap = driver.wrap;
+        const auto watch = driver.ring.watch();
+        REQUIRE(watch);
+        CHECK_FALSE(watch->changed());
         driver.publish(100, static_cast<std::uint16_t>(40 + i));
+        CHECK(watch->changed());
+        CHECK_FALSE(driver.ring.watch());  // a chain is there
         CHECK(driver.turn(77) == 40 + i);
         const PackedDescriptor& used = driver.descriptor(i % kOddEntries);
         CHECK(used.id == 40 + i);

@@ -73,6 +73,19 @@ TEST_CASE("virtio: a split ring that claims one entry more than it has is stoppe
     }
 }
 
+TEST_CASE(
+    "virtio: the watched word of an empty split ring changes with the next chain, over the index's end too") {
+    for (const std::uint16_t used : {std::uint16_t{0}, std::uint16_t{65'535}}) {
+        SplitDriver driver(false, used);
+        const auto watch = driver.ring.watch();
+        REQUIRE(watch);
+        CHECK_FALSE(watch->changed());
+        driver.publish(0);
+        CHECK(watch->changed());
+        CHECK_FALSE(driver.ring.watch());  // there is one
+    }
+}
+
 TEST_CASE("virtio: the avail index of a split ring wraps at 65,536") {
     SplitDriver driver(false, 65'534);
     for (int i = 0; i < 4; ++i)
