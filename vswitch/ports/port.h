@@ -51,6 +51,11 @@ class Port {
     [[nodiscard]] virtual std::optional<std::size_t> watch(std::span<virtio::RingWatch> /*words*/) {
         return std::nullopt;
     }
+    /// Stages of prefetch(), in their order: each reads memory that the one before has brought.
+    enum class Prefetch : std::uint8_t { kIndex, kDescriptor, kBuffer };
+    /// Brings memory into the cache that the next tx_burst() reads: several ports' misses overlap where their
+    /// bursts would wait for one after the other. Owning worker.
+    virtual void prefetch(Prefetch /*stage*/) {}
     /// Offers `count` (<= 32) frames. @return number of frames that the port accepted and now owns; the
     /// others stay the caller's and are moved to the end of the array: those that there was no room for, in
     /// order, and behind them those that take_too_long() counts

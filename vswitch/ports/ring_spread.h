@@ -2,7 +2,8 @@
 // stop the others. Units: frames. Threads: any (no state).
 //
 // Example: of 32 frames 16 are for ring 0 and 16 for ring 1, which has 4 places. 20 frames are taken; the
-// other 12 are moved to the end of the burst, in order.
+// other 12 are moved to the end of the burst, in order. Both rings are written once, however the frames are
+// mixed.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
 #include "vswitch/base/limits.h"
@@ -44,7 +46,7 @@ class Leftovers {
     std::array<rte_mbuf*, limits::kBurst> frames_;
 };
 
-/// Spreads at most limits::kBurst frames over `rings` rings by flow.
+/// Spreads at most limits::kBurst frames over `rings` rings by flow: one call for each ring.
 /// @param put(ring, frames, too_long) gives the ring as many of these frames as it takes, which are first
 /// then; of the others, those at the end that it adds to `too_long` fit none of its buffers. It returns how
 /// many it took
@@ -57,25 +59,26 @@ std::uint16_t spread_by_flow(std::span<rte_mbuf*> frames, std::uint16_t rings, s
     for (std::size_t i = 0; i < frames.size(); ++i)
         ring_of[i] = FlowHash::ring(
             FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}), rings);
+    std::array<std::uint16_t, limits::kQueuesMax + 1> begins{};
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        ++begins[ring_of[i] + 1U];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::array<rte_mbuf*, limits::kBurst> grouped;  // those of each ring together, in their order
+    std::array<std::uint16_t, limits::kQueuesMax + 1> ends = begins;
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        grouped[ends[ring_of[i]]++] = frames[i];
+    std::ranges::copy_n(grouped.begin(), static_cast<std::ptrdiff_t>(frames.size()), frames.begin());
     Leftovers left;
-    std::uint32_t full = 0;
     took = 0;
-    std::size_t end = 0;
-    for (std::size_t first = 0; first < frames.size(); first = end) {
-        end = first + 1;
-        while (end < frames.size() && ring_of[end] == ring_of[first])
-            ++end;
-        const std::span<rte_mbuf*> run = frames.subspan(first, end - first);
-        const std::uint32_t ring = 1U << ring_of[first];
-        std::uint16_t run_too_long = 0;
-        std::uint16_t sent = 0;
-        if ((full & ring) == 0) [[likely]]
-            sent = put(ring_of[first], run, run_too_long);
-        took |= sent != 0 ? ring : 0;
-        if (sent == run.size()) [[likely]]
+    for (std::uint16_t ring = 0; ring < rings; ++ring) {
+        const std::span<rte_mbuf*> run = frames.subspan(begins[ring], begins[ring + 1U] - begins[ring]);
+        if (run.empty())
             continue;
-        full |= sent + std::size_t{run_too_long} < run.size() ? ring : 0;
-        left.add(run.subspan(sent), run_too_long);
+        std::uint16_t run_too_long = 0;
+        const std::uint16_t sent = put(ring, run, run_too_long);
+        took |= sent != 0 ? 1U << ring : 0;
+        if (sent != run.size()) [[unlikely]]
+            left.add(run.subspan(sent), run_too_long);
     }
     too_long = left.too_long();
     return left.put_behind(frames);

@@ -215,6 +215,22 @@ std::optional<std::size_t> VhostPort::watch(std::span<virtio::RingWatch> words) 
     return count;
 }
 
+void VhostPort::prefetch(Prefetch stage) {
+    virtio::Device* device = device_.load(std::memory_order_acquire);
+    if (device == nullptr || device->to_vm.count != 1)
+        return;
+    std::visit(
+        [&](const auto& ring) {
+            if (stage == Prefetch::kIndex)
+                ring.prefetch_index();
+            else if (stage == Prefetch::kDescriptor)
+                ring.prefetch_descriptor();
+            else
+                ring.prefetch_buffer(device->memory);
+        },
+        device->to_vm.lanes[0].ring);
+}
+
 /// @param too_long grows by the frames at the end that no buffers of the lane hold
 std::uint16_t VhostPort::tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
                                  std::uint16_t& too_long) {

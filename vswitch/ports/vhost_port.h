@@ -46,6 +46,8 @@ class VhostPort final : public Port {
     /// With several rings, of the next one in turn at each call.
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     [[nodiscard]] std::optional<std::size_t> watch(std::span<virtio::RingWatch> words) override;
+    /// Of the only ring: with several the frames' flows decide.
+    void prefetch(Prefetch stage) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
     [[nodiscard]] std::uint16_t rings() const override { return rings_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool up() const override;

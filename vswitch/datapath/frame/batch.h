@@ -5,9 +5,11 @@
 // one function that consumes its frames: Uplink::send(), Delivery::deliver(), Floods::from_vm(). Batches and
 // runs own no frame and free none. A run points into its batch or OneFrame, which outlives it.
 //
-// Example: a burst for B, B, C, B has three runs. Each is delivered, counted and paid as one.
+// Example: a burst for B, B, C, B has three runs; grouped, B, B, B, C, it has two. Each is delivered, counted
+// and paid as one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -73,6 +75,50 @@ struct Run {
         run.wire_frames_total += batch.wire_frames[i];
     }
     return run;
+}
+
+/// Brings the frames for one destination together: destinations by their first frames, the frames of each in
+/// their order. A burst with a frame for all is left as it is, since that one may not overtake nor be
+/// overtaken.
+/// @param vlans nullptr, or one more array of the batch  @return whether each destination has one run
+[[nodiscard]] inline bool group(Batch& batch, std::uint16_t* vlans = nullptr) {
+    constexpr std::size_t kSlots = 2 * limits::kBurst;  // a power of two
+    constexpr std::uint8_t kFree = UINT8_MAX;
+    std::array<std::uint8_t, kSlots> groups;  // by hash of the destination
+    groups.fill(kFree);
+    std::array<std::uint8_t, limits::kBurst> group_of;
+    std::array<Destination, limits::kBurst> destinations;
+    std::array<std::uint8_t, limits::kBurst + 1> begins{};
+    std::uint8_t count = 0;
+    for (std::uint16_t i = 0; i < batch.count; ++i) {
+        const Destination to = batch.to[i];
+        if (to == kToAll)
+            return false;
+        std::size_t slot = to % kSlots;
+        while (groups[slot] != kFree && destinations[groups[slot]] != to)
+            slot = (slot + 1) % kSlots;
+        if (groups[slot] == kFree) {
+            destinations[count] = to;
+            groups[slot] = count++;
+        }
+        group_of[i] = groups[slot];
+        ++begins[group_of[i] + 1U];
+    }
+    std::partial_sum(begins.begin(), begins.begin() + count, begins.begin());
+    const Batch before = batch;
+    std::array<std::uint16_t, limits::kBurst> vlans_before;
+    if (vlans != nullptr)
+        std::copy_n(vlans, batch.count, vlans_before.begin());
+    for (std::uint16_t i = 0; i < batch.count; ++i) {
+        const std::uint8_t at = begins[group_of[i]]++;
+        batch.frames[at] = before.frames[i];
+        batch.bytes[at] = before.bytes[i];
+        batch.wire_frames[at] = before.wire_frames[i];
+        batch.to[at] = before.to[i];
+        if (vlans != nullptr)
+            vlans[at] = vlans_before[i];
+    }
+    return true;
 }
 
 /// Counts the first `delivered` frames of the run as delivered; the rest did not fit into another worker's

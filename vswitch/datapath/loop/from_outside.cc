@@ -41,7 +41,10 @@ unsigned FromOutside::poll_wire(Nanos now, WorkerStats& stats) {
     return count;
 }
 
-void FromOutside::from_wire(const Passage& passage, Batch& batch, const std::uint16_t* vlans) {
+void FromOutside::from_wire(const Passage& passage, Batch& batch, std::uint16_t* vlans) {
+    const bool whole = batch.same_destination || group(batch, vlans);
+    if (whole && !batch.same_destination)
+        stages_.delivery.prefetch(batch);
     for (std::uint16_t first = 0; first < batch.count;) {
         const Run run = run_at(batch, first);
         if (batch.to[first] == kToAll) {
@@ -49,7 +52,7 @@ void FromOutside::from_wire(const Passage& passage, Batch& batch, const std::uin
                 stages_.floods.from_outside(passage, stages_.uplink->stats.rx, run.frames[i], run.bytes[i],
                                             vlans[first + i], false);
         } else {
-            from_wire_to(passage, stages_.vnics.at(batch.to[first]), run, run.count == batch.count);
+            from_wire_to(passage, stages_.vnics.at(batch.to[first]), run, whole);
         }
         first = static_cast<std::uint16_t>(first + run.count);
     }

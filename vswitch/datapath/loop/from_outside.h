@@ -28,7 +28,7 @@ class FromOutside {
     [[nodiscard]] bool pieces_wait() const { return !pieces_.empty(); }
 
   private:
-    void from_wire(const Passage& passage, Batch& batch, const std::uint16_t* vlans);
+    void from_wire(const Passage& passage, Batch& batch, std::uint16_t* vlans);
     void from_wire_to(const Passage& passage, VnicPath& to, const Run& run, bool whole);
     void from_worker(const Passage& passage, rte_mbuf* frame);
     void from_tunnels(const Passage& passage, const ClearBurst& burst);

@@ -21,6 +21,21 @@ Delivery::Delivery(const Setup& setup)
     staged_.reserve(limits::kVnicsMax);
 }
 
+void Delivery::prefetch(const Batch& batch) {
+    std::array<Port*, limits::kBurst> ports;
+    std::size_t count = 0;
+    for (std::uint16_t i = 0; i < batch.count; ++i) {
+        if (batch.to[i] >= limits::kVnicsMax || (i != 0 && batch.to[i] == batch.to[i - 1]))
+            continue;
+        const VnicPath& to = *setup_.directory[batch.to[i]];
+        if (is_mine(to))
+            ports[count++] = to.fixed.port;
+    }
+    for (const auto stage : {Port::Prefetch::kIndex, Port::Prefetch::kDescriptor, Port::Prefetch::kBuffer})
+        for (std::size_t i = 0; i < count; ++i)
+            ports[i]->prefetch(stage);
+}
+
 std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& run, bool whole) {
     if (!is_mine(to))
         return hand_over(to, run, FrameOrigin::kVm, origin.vm != nullptr ? origin.vm->fixed.id : kNoVnic,

@@ -1,14 +1,15 @@
 // delivery.h - the last step towards a vNIC: its VM's ring, or the inbox of the worker that owns it.
 // Source: docs/design.md 4. Units: bytes as accounted. Threads: owning worker.
 //
-// A burst that goes to one vNIC as a whole enters the VM's ring at once. Frames of a mixed burst are staged
-// per vNIC, so that each VM's ring is written once per burst, and flushed when the burst has been routed. A
-// full ring gets one more attempt. Frames that do not fit then, or are above the vNIC's `receive_limit`, wait
-// (waiting_frames.h). A receiver for which no frame waits and that has no limit costs one look at a flag.
+// A burst is grouped by vNIC (batch.h), and each group enters its VM's ring at once. Single frames, and
+// bursts with frames for all, are staged per vNIC, so that each ring is written once, and flushed at the end.
+// A full ring gets one more attempt. Frames that do not fit then, or are above the vNIC's `receive_limit`,
+// wait (waiting_frames.h). A receiver for which no frame waits and that has no limit costs one look at a
+// flag.
 //
-// Example: a burst of 32 frames for one VM enters its ring in one call. Of 20 frames for B and 12 for C both
-// rings are written once. B's ring has 5 free places: 5 frames enter, the second attempt takes none, and 15
-// wait with their sender's claim.
+// Example: a burst of 32 frames for one VM enters its ring in one call. Of 20 frames for B mixed with 12 for
+// C both rings are written once. B's ring has 5 free places: 5 frames enter, the second attempt takes none,
+// and 15 wait with their sender's claim.
 #pragma once
 
 #include <array>
@@ -49,6 +50,8 @@ class Delivery {
     Delivery(const Delivery&) = delete;
     Delivery& operator=(const Delivery&) = delete;
 
+    /// A grouped burst is about to be delivered: its receivers' rings are brought into the cache together.
+    void prefetch(const Batch& batch);
     /// Delivers the run, or hands it over to the worker that owns the vNIC. All frames are consumed.
     /// @param whole the run is all that its burst has for any vNIC: no staging
     /// @return frames delivered, staged or handed over, a prefix; the rest did not fit into the owner's inbox

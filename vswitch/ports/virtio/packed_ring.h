@@ -53,6 +53,13 @@ class PackedRing {
         const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kMask);
         return seen == available ? std::nullopt : std::optional(RingWatch{flags, kMask, seen});
     }
+    /// As SplitRing's; the descriptor is the index.
+    void prefetch_index() const { __builtin_prefetch(&descriptors_[avail_.index]); }
+    void prefetch_descriptor() const { __builtin_prefetch(&descriptors_[used_.index], 1); }
+    void prefetch_buffer(const GuestMemory& memory) const {
+        if (const void* at = memory.find(read(&descriptors_[avail_.index]).address, 1))
+            __builtin_prefetch(at, 1);
+    }
     void advance(const Chain& chain) {
         avail_.add(chain.descriptors, size_);
         taken_ = static_cast<std::uint16_t>(taken_ + chain.descriptors);
