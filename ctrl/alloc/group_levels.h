@@ -44,13 +44,17 @@ class GroupLevels {
     [[nodiscard]] std::uint32_t groups() const { return static_cast<std::uint32_t>(groups_.size()); }
     /// Whether flows of the group rise.
     [[nodiscard]] bool is_rising(std::uint32_t group) const { return groups_[group].rising > 0; }
+    /// Flows of the group that rise.
+    [[nodiscard]] std::uint32_t rising(std::uint32_t group) const { return groups_[group].rising; }
     [[nodiscard]] double level(std::uint32_t group) const { return groups_[group].level; }
     /// The group's pairs on resources that can fill: first_pair() to end_pair().
     [[nodiscard]] std::uint32_t first_pair(std::uint32_t group) const { return groups_[group].first_pair; }
     [[nodiscard]] std::uint32_t end_pair(std::uint32_t group) const { return groups_[group].end_fillable; }
-    [[nodiscard]] std::uint32_t pairs() const { return static_cast<std::uint32_t>(resource_.size()); }
     [[nodiscard]] std::uint32_t resource(std::uint32_t pair) const { return resource_[pair]; }
-    [[nodiscard]] std::span<const Member> members(std::uint32_t resource) const;
+    /// Ends the trial. @return the pairs of the resource on which flows rise, until the next call
+    [[nodiscard]] std::span<const Member> rising_members(std::uint32_t resource);
+    /// Tokens of the resource's other pairs, as rising_members() found them.
+    [[nodiscard]] double settled_use(std::uint32_t resource) const { return settled_[resource]; }
     /// Whether the demands on the resource exceed its capacity.
     [[nodiscard]] bool can_fill(std::uint32_t resource) const { return can_fill_[resource] != 0; }
     [[nodiscard]] bool is_full(std::uint32_t resource) const { return full_[resource] != 0; }
@@ -62,17 +66,19 @@ class GroupLevels {
     void try_level(std::uint32_t group, double level);
     /// Of a pair of the group on trial: its tokens, and their slope over the level.
     [[nodiscard]] double use_of(std::uint32_t pair) const {
-        return base_[pair] + trial_level_ * slope_[pair];
+        return use_[pair].base + trial_level_ * use_[pair].slope;
     }
-    [[nodiscard]] double tokens_per_level(std::uint32_t pair) const { return slope_[pair]; }
+    [[nodiscard]] double tokens_per_level(std::uint32_t pair) const { return use_[pair].slope; }
     /// After try_share(): the slope over the share, and the share up to which it holds and use does not jump.
-    [[nodiscard]] double tokens_per_share(std::uint32_t pair) const { return trial_speed_ * slope_[pair]; }
+    [[nodiscard]] double tokens_per_share(std::uint32_t pair) const {
+        return trial_speed_ * use_[pair].slope;
+    }
     [[nodiscard]] double steady_until() const { return steady_until_; }
     /// Ends the trial: every pair is again as raise() and stop_flows() left it.
     void end_trial();
     /// Whether flows of the group rise on the pair, and the tokens of the pair when none do.
     [[nodiscard]] bool rises_on(std::uint32_t pair) const { return count_[pair] > 0; }
-    [[nodiscard]] double stopped_use(std::uint32_t pair) const { return base_[pair]; }
+    [[nodiscard]] double stopped_use(std::uint32_t pair) const { return use_[pair].base; }
     /// Raises the group to a level, at least its own.
     void raise(std::uint32_t group, double level);
     /// Stops every flow of the pair at the group's level, with the pair's resource as its bottleneck.
@@ -80,16 +86,27 @@ class GroupLevels {
     void set_full(std::uint32_t resource) { full_[resource] = 1; }
 
   private:
-    /// Lower envelope of the lines of a group's pairs: the pairs that may have the least level, up to share
-    /// `until`. It holds while the lines of its witnesses, the least at both ends, are unchanged.
+    /// Tokens of a group on a resource: base of the flows that stopped, slope per level of those that rise.
+    struct Use {
+        double base = 0;
+        double slope = 0;
+    };
+    /// Share x of a pair is reached at level x * speed - offset. Without rising flows: at no level.
+    struct Line {
+        double speed = 0;
+        double offset = -kInfinite;
+
+        [[nodiscard]] double level(double share) const { return share * speed - offset; }
+        bool operator==(const Line&) const = default;
+    };
+    /// Lower envelope of the lines of a group's pairs up to share `until`: only the first `count` of its
+    /// pairs in candidates_, from first_pair on, can have the least level. It holds while the lines of its
+    /// witnesses, the least at both ends, are unchanged.
     struct Envelope {
-        static constexpr std::uint32_t kPairsMax = 6;
         double until = -1;
-        std::array<std::uint32_t, 2> witness{};
-        std::array<double, 2> slope{};  // of the witnesses' lines
-        std::array<double, 2> offset{};
         std::uint32_t count = 0;
-        std::array<std::uint32_t, kPairsMax> pairs{};
+        std::array<std::uint32_t, 2> witness{};
+        std::array<Line, 2> line{};  // of the witnesses
     };
     struct Group {
         double weight = 1;
@@ -104,11 +121,6 @@ class GroupLevels {
         std::uint32_t first_pair = 0;
         std::uint32_t end_fillable = 0;
         std::uint32_t end_pair = 0;
-        double share = 0;  // at most its share on pairs where flows rise
-        // The first `candidates` of its pairs in candidates_, from first_pair on, are those that may have the
-        // least level while that is below candidates_until.
-        std::uint32_t candidates = 0;
-        double candidates_until = -1;
         Envelope envelope;
     };
     struct Flow {
@@ -127,16 +139,14 @@ class GroupLevels {
     struct Saved {
         std::uint32_t pair;
         std::uint32_t count;
-        double base;
-        double slope;
-        double reach_a;
-        double reach_b;
+        Use use;
+        Line line;
     };
-    /// The least level of a group's pairs at a share x: speed * x - offset.
+    /// The pair that has the least level at a share, and its line.
     struct Least {
         double level;
-        double speed;
-        double offset;
+        std::uint32_t pair;
+        Line line;
     };
 
     void set_demand_levels(const Problem& problem, std::span<const std::uint32_t> group_of_flow,
@@ -144,20 +154,21 @@ class GroupLevels {
     void place_flows(const Problem& problem, std::span<const std::uint32_t> group_of_flow);
     void place_pairs(const Problem& problem);
     void place_members(std::size_t resources);
-    void sum_pairs(Group& group);
-    void set_reach(std::uint32_t pair);
+    void add_pairs(const Problem& problem, const Group& group, bool fillable);
+    void sum_slopes(Group& group);
+    void set_line(std::uint32_t pair);
     [[nodiscard]] Least least_level(Group& group, double share);
-    [[nodiscard]] Least least_of(std::span<const std::uint32_t> pairs, double share) const;
-    void find_candidates(Group& group, double share);
+    [[nodiscard]] Least least_of_candidates(const Group& group, double share) const;
+    [[nodiscard]] std::uint32_t last_least(const Group& group, double share) const;
     void find_envelope(Group& group, double share);
     [[nodiscard]] bool holds(const Envelope& envelope, double share) const;
-    void refresh_share(Group& group) const;
+    [[nodiscard]] double share_of(const Group& group) const;
     [[nodiscard]] std::uint32_t next_rising(const Group& group, std::uint32_t from) const;
     /// Moves a flow with the given fill from the slopes of its pairs to their bases; raises the floor when a
     /// pair has no rising flow left.
     void stop(const Flow& flow, double fill, double& floor, std::uint32_t& floor_resource);
     void refresh_floor(Group& group) const;
-    double try_share_past_demands(Group& group, double share);
+    double try_share_past_demands(Group& group, double share, Least least);
     double set_trial(double level, double speed, double steady_until) {
         trial_level_ = level;
         trial_speed_ = speed;
@@ -175,19 +186,24 @@ class GroupLevels {
     std::vector<std::uint8_t> can_fill_;
     std::vector<std::uint8_t> full_;
     // One per pair.
+    std::vector<Use> use_;
+    std::vector<Line> line_;
     std::vector<std::uint32_t> resource_;
-    std::vector<double> size_;  // of the resource: the denominator of shares
-    std::vector<double> inverse_size_;
-    std::vector<double> base_;     // tokens of the flows that stopped
-    std::vector<double> slope_;    // tokens per level of the flows that rise
-    std::vector<double> reach_a_;  // share x is reached at level x * a - b
-    std::vector<double> reach_b_;
     std::vector<std::uint32_t> count_;  // flows that rise
+    std::vector<double> size_;          // of the resource: the denominator of shares
+    std::vector<double> inverse_size_;
+    std::vector<std::uint32_t> first_flow_;  // of those that touch it
+    std::vector<std::uint32_t> last_flow_;
     std::vector<std::uint32_t> candidates_;
     // One per resource, then all members.
     std::vector<std::uint32_t> first_member_;
+    std::vector<std::uint32_t> end_member_;
+    std::vector<double> settled_;
     std::vector<Member> members_;
     std::vector<Saved> saved_;
+    // Of build() alone, one per resource.
+    std::vector<double> wanted_;
+    std::vector<std::uint32_t> pair_of_;
     double trial_level_ = 0;
     double trial_speed_ = 0;  // level per share
     double steady_until_ = 0;

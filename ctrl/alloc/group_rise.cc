@@ -15,11 +15,15 @@ constexpr double kBelow = 1 - 2e-13;
 constexpr int kTurnsSmooth = 3;  // Newton's steps before a jump is suspected
 constexpr int kTurnsMost = 100;
 constexpr int kBisectEvery = 8;  // turns, so that Newton's steps cannot creep
-// Fills that one step may have. Trying the target visits all groups and is worth several fills, the more the
-// more groups there are.
-constexpr std::size_t kFillsLeast = 24;
-constexpr std::size_t kGroupsPerFill = 16;
-constexpr int kHalvingsMost = 24;
+// Fills that a step aims at. Trying the target visits all groups and is worth several fills, the more the
+// more groups there are. A step that may have kFillsMost times as many is shortened.
+constexpr std::size_t kFillsLeast = 16;
+constexpr std::size_t kGroupsPerFill = 24;
+constexpr std::size_t kFillsMost = 2;
+constexpr int kTriesMost = 24;
+constexpr double kPartLeast = 1.0 / 16;  // of a step that is shortened
+constexpr double kPartMost = 0.75;
+constexpr double kGrowthMost = 2;  // of a step over the one before
 // Least step, as a part of its target: smaller steps do not separate resources that fill at one share.
 constexpr double kStepLeast = 1e-9;
 constexpr double kFirstStep = 1.0 / 64;  // of the share per weight at which all groups have one resource
@@ -37,32 +41,41 @@ void GroupRise::run(const Problem& problem, GroupLevels& groups, std::span<const
 void GroupRise::begin(const Problem& problem, std::span<const double> group_weight) {
     capacity_ = problem.capacity;
     settled_.assign(capacity_.size(), 0.0);
+    used_ = settled_;
     share_ = 0;
     live_.clear();
+    pairs_.clear();
+    pairs_of_.assign(groups_->groups(), {});
     double weights = 0;
     for (std::uint32_t g = 0; g < groups_->groups(); ++g) {
         // The others get their whole demands.
         if (!groups_->is_rising(g) || groups_->first_pair(g) == groups_->end_pair(g))
             continue;
         live_.push_back(g);
+        pairs_of_[g].first = static_cast<std::uint32_t>(pairs_.size());
+        pairs_of_[g].rising = groups_->rising(g);
+        for (std::uint32_t p = groups_->first_pair(g); p < groups_->end_pair(g); ++p)
+            pairs_.push_back({.tried = 0, .number = p, .resource = groups_->resource(p)});
+        pairs_of_[g].end = static_cast<std::uint32_t>(pairs_.size());
         weights += group_weight[g];
     }
     step_ = kFirstStep / std::max(weights, kTokensLeast);
     lags_.assign(groups_->groups(), 0);
     lagging_.clear();
     aim_.assign(groups_->groups(), 0.0);
-    tried_.assign(groups_->pairs(), 0.0);
     is_over_.assign(capacity_.size(), 0);
     knowledge_.assign(capacity_.size(), Knowledge::kUnknown);
     crossings_.assign(capacity_.size(), {});
 }
 
 void GroupRise::step(Allocation& out) {
-    const std::size_t most = std::max(kFillsLeast, live_.size() / kGroupsPerFill);
+    const std::size_t wanted = std::max(kFillsLeast, live_.size() / kGroupsPerFill);
+    started_.swap(used_);
     target_ = share_ + step_;
     try_target();
-    for (int turn = 0; over_.size() > most && turn < kHalvingsMost && step_ > kStepLeast * target_; ++turn) {
-        step_ /= 2;
+    for (int turn = 0;
+         over_.size() > kFillsMost * wanted && turn < kTriesMost && step_ > kStepLeast * target_; ++turn) {
+        step_ *= part_with_fills(wanted);
         target_ = share_ + step_;
         try_target();
     }
@@ -72,15 +85,35 @@ void GroupRise::step(Allocation& out) {
     share_ = target_;
     for (const std::uint32_t g : live_) {
         groups_->raise(g, aim_[g]);
-        if (groups_->is_rising(g))
-            continue;
-        groups_->try_level(g, groups_->level(g));
-        for (std::uint32_t p = groups_->first_pair(g); p < groups_->end_pair(g); ++p)
-            settled_[groups_->resource(p)] += groups_->use_of(p);
+        settle(g);
     }
     std::erase_if(live_, [this](auto g) { return !groups_->is_rising(g); });
-    if (fills < most / 3)
-        step_ *= 2;
+    const double growth = static_cast<double>(wanted) / static_cast<double>(std::max<std::size_t>(fills, 1));
+    step_ *= std::clamp(growth, 1 / kGrowthMost, kGrowthMost);
+}
+
+void GroupRise::settle(std::uint32_t g) {
+    Pairs& own = pairs_of_[g];
+    if (4 * groups_->rising(g) > 3 * own.rising)
+        return;
+    own.rising = groups_->rising(g);
+    LivePair* end = pairs_.data() + own.first;
+    for (const LivePair& pair : live_pairs(g)) {
+        if (groups_->rises_on(pair.number))
+            *end++ = pair;
+        else
+            settled_[pair.resource] += groups_->stopped_use(pair.number);
+    }
+    own.end = static_cast<std::uint32_t>(end - pairs_.data());
+}
+
+double GroupRise::part_with_fills(std::size_t fills) {
+    parts_.clear();
+    for (const std::uint32_t j : over_)
+        parts_.push_back((capacity_[j] - started_[j]) / (used_[j] - started_[j]));
+    const auto nth = parts_.begin() + static_cast<std::ptrdiff_t>(fills);
+    std::nth_element(parts_.begin(), nth, parts_.end());
+    return std::clamp(*nth, kPartLeast, kPartMost);
 }
 
 void GroupRise::try_target() {
@@ -90,9 +123,9 @@ void GroupRise::try_target() {
     std::fill(knowledge_.begin(), knowledge_.end(), Knowledge::kUnknown);
     for (const std::uint32_t g : live_) {
         aim_[g] = groups_->try_share(g, target_);
-        for (std::uint32_t p = groups_->first_pair(g); p < groups_->end_pair(g); ++p) {
-            tried_[p] = groups_->use_of(p);
-            used_[groups_->resource(p)] += tried_[p];
+        for (LivePair& pair : live_pairs(g)) {
+            pair.tried = groups_->use_of(pair.number);
+            used_[pair.resource] += pair.tried;
         }
     }
     for (std::uint32_t j = 0; j < used_.size(); ++j)
@@ -110,11 +143,11 @@ void GroupRise::note_if_over(std::uint32_t resource) {
 
 void GroupRise::retry_target(std::uint32_t g) {
     aim_[g] = groups_->try_share(g, target_);
-    for (std::uint32_t p = groups_->first_pair(g); p < groups_->end_pair(g); ++p) {
-        const std::uint32_t j = groups_->resource(p);
-        const double use = groups_->use_of(p);
-        used_[j] += use - tried_[p];
-        tried_[p] = use;
+    for (LivePair& pair : live_pairs(g)) {
+        const std::uint32_t j = pair.resource;
+        const double use = groups_->use_of(pair.number);
+        used_[j] += use - pair.tried;
+        pair.tried = use;
         knowledge_[j] = Knowledge::kUnknown;
         if (used_[j] > capacity_[j])
             note_if_over(j);
@@ -216,13 +249,9 @@ GroupRise::Crossing GroupRise::first_crossing_of_lagging() {
 }
 
 GroupRise::Excess GroupRise::excess_at(std::uint32_t resource, double share, Rising rising) {
-    Excess excess{-capacity_[resource], 0, kInfinite};
-    groups_->end_trial();
-    for (const GroupLevels::Member& member : groups_->members(resource)) {
-        if (!groups_->rises_on(member.pair)) {
-            excess.tokens += groups_->stopped_use(member.pair);
-            continue;
-        }
+    const auto members = groups_->rising_members(resource);
+    Excess excess{groups_->settled_use(resource) - capacity_[resource], 0, kInfinite};
+    for (const GroupLevels::Member& member : members) {
         const bool rises = rising == Rising::kAll || lags_[member.group];
         groups_->try_share(member.group, rises ? share : share_);
         excess.tokens += groups_->use_of(member.pair);
@@ -267,7 +296,7 @@ GroupRise::Crossing GroupRise::cross(const Suspect& suspect, double low, double 
 
 void GroupRise::find_ends(const Crossing& crossing) {
     ends_.clear();
-    for (const GroupLevels::Member& member : groups_->members(crossing.resource)) {
+    for (const GroupLevels::Member& member : groups_->rising_members(crossing.resource)) {
         const bool rises = rising() == Rising::kAll || lags_[member.group];
         const double low = groups_->try_share(member.group, rises ? crossing.low : share_);
         const double high =
@@ -277,12 +306,12 @@ void GroupRise::find_ends(const Crossing& crossing) {
 }
 
 double GroupRise::part_of_jump(std::uint32_t resource) {
-    const auto members = groups_->members(resource);
+    const auto members = groups_->rising_members(resource);
     double low = 0;
     double high = 1;
     double next = 0;
     for (int turn = 0; turn < kTurnsMost && high - low > kPoint; ++turn) {
-        double excess = -capacity_[resource];
+        double excess = groups_->settled_use(resource) - capacity_[resource];
         double slope = 0;
         for (std::size_t i = 0; i < members.size(); ++i) {
             groups_->try_level(members[i].group, ends_[i].at(next));
@@ -300,14 +329,11 @@ double GroupRise::part_of_jump(std::uint32_t resource) {
 }
 
 void GroupRise::fill(const Crossing& crossing, Allocation& out) {
-    const auto members = groups_->members(crossing.resource);
+    const auto members = groups_->rising_members(crossing.resource);
     find_ends(crossing);
     groups_->set_full(crossing.resource);
-    groups_->end_trial();
     for (std::size_t i = 0; i < members.size(); ++i) {
         const std::uint32_t g = members[i].group;
-        if (!groups_->rises_on(members[i].pair))
-            continue;
         groups_->raise(g, ends_[i].at(crossing.part));
         groups_->stop_flows(members[i], out);
         if (!lags_[g])

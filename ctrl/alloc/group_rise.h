@@ -62,6 +62,17 @@ class GroupRise {
         double high;
         [[nodiscard]] double at(double part) const { return part == 0 ? low : low + part * (high - low); }
     };
+    /// A pair on which flows rise, or rose a moment ago.
+    struct LivePair {
+        double tried;  // its tokens at the target
+        std::uint32_t number;
+        std::uint32_t resource;
+    };
+    struct Pairs {
+        std::uint32_t first = 0;
+        std::uint32_t end = 0;
+        std::uint32_t rising = 0;  // flows of the group when its pairs were last looked through
+    };
     /// A resource that is over its capacity at some share, and a guess where it fills.
     struct Suspect {
         std::uint32_t resource;
@@ -79,6 +90,13 @@ class GroupRise {
     void begin(const Problem& problem, std::span<const double> weights);
     /// Raises L by up to step_.
     void step(Allocation& out);
+    [[nodiscard]] std::span<LivePair> live_pairs(std::uint32_t g) {
+        return std::span(pairs_).subspan(pairs_of_[g].first, pairs_of_[g].end - pairs_of_[g].first);
+    }
+    /// Takes the pairs on which no flow rises out of the group's, when a quarter of its flows has stopped.
+    void settle(std::uint32_t g);
+    /// @return the part of the step in which about so many of over_ fill, if their use grows evenly
+    double part_with_fills(std::size_t fills);
     /// Tries the target: sets aim_, tried_, used_ and over_.
     void try_target();
     void note_if_over(std::uint32_t resource);
@@ -115,10 +133,13 @@ class GroupRise {
     std::vector<std::uint32_t> lagging_;  // groups below L
     std::vector<std::uint8_t> lags_;      // per group
     std::vector<double> aim_;             // per group: its level at the target
-    std::vector<double> tried_;           // per pair: its tokens at the target
-    std::vector<double> settled_;         // per resource: tokens of groups of which no flow rises
-    std::vector<double> used_;            // per resource, at the target
-    std::vector<std::uint32_t> over_;     // resources over their capacity at the target
+    std::vector<LivePair> pairs_;
+    std::vector<Pairs> pairs_of_;      // per group, in pairs_
+    std::vector<double> settled_;      // per resource: tokens of the pairs that left pairs_
+    std::vector<double> used_;         // per resource, at the target
+    std::vector<double> started_;      // per resource, at the step's start
+    std::vector<double> parts_;        // of the step, where resources may fill
+    std::vector<std::uint32_t> over_;  // resources over their capacity at the target
     std::vector<std::uint8_t> is_over_;
     std::vector<Crossing> crossings_;  // per resource, where `knowledge_` is exact
     std::vector<Knowledge> knowledge_;
