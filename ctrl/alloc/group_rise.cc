@@ -23,7 +23,7 @@ constexpr std::size_t kFillsMost = 2;
 constexpr int kTriesMost = 24;
 constexpr double kPartLeast = 1.0 / 16;  // of a step that is shortened
 constexpr double kPartMost = 0.75;
-constexpr double kGrowthMost = 2;  // of a step over the one before
+constexpr double kStepGrowthMost = 2;  // of a step over the one before
 // Least step, as a part of its target: smaller steps do not separate resources that fill at one share.
 constexpr double kStepLeast = 1e-9;
 constexpr double kFirstStep = 1.0 / 64;  // of the share per weight at which all groups have one resource
@@ -89,7 +89,7 @@ void GroupRise::step(Allocation& out) {
     }
     std::erase_if(live_, [this](auto g) { return !groups_->is_rising(g); });
     const double growth = static_cast<double>(wanted) / static_cast<double>(std::max<std::size_t>(fills, 1));
-    step_ *= std::clamp(growth, 1 / kGrowthMost, kGrowthMost);
+    step_ *= std::clamp(growth, 1 / kStepGrowthMost, kStepGrowthMost);
 }
 
 void GroupRise::settle(std::uint32_t g) {
