@@ -27,7 +27,6 @@ class FakePort final : public Port {
     [[nodiscard]] bool up() const override { return attached; }
     [[nodiscard]] PortOffloads offloads() const override { return taken; }
     [[nodiscard]] std::vector<std::string> features() const override { return {"fake"}; }
-    void housekeeping(Nanos /*now*/) override { ++housekeepings; }
 
     /// Makes the VM one that takes each frame at once and forgets it.
     void read_at_once() {
@@ -59,7 +58,6 @@ class FakePort final : public Port {
     std::uint16_t word = 0;  ///< in the VM's ring
     unsigned rx_calls = 0;
     unsigned tx_calls = 0;
-    unsigned housekeepings = 0;
 
   private:
     void leave_payload_of(rte_mbuf* frame);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
 #include "vswitch/ports/virtio/ring_watch.h"
 
 struct rte_mbuf;
@@ -85,8 +84,6 @@ class Port {
     /// Why the last front-end was disconnected or is not served; empty when none was since one was served.
     /// Any thread.
     [[nodiscard]] virtual std::string front_end_fault() const { return {}; }
-    /// Bookkeeping that is too expensive for every burst; the worker calls it once in 256 iterations.
-    virtual void housekeeping(Nanos /*now*/) {}
 
   protected:
     /// @param takes_left_payloads see there

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -154,7 +155,8 @@ TEST_CASE("a port without a connection gives and takes nothing") {
     CHECK(port.tx_burst(&frame, 0) == 0);
     CHECK_FALSE(port.up());
     CHECK(port.features().empty());
-    port.housekeeping(0);
+    std::array<virtio::RingWatch, limits::kQueuesMax> words;
+    CHECK(port.watch(words) == 0);
     CHECK(port.ring_errors() == 0);
 }
 

@@ -98,8 +98,6 @@ void Worker::housekeeping(Nanos now) {
     until_housekeeping_ = limits::kHousekeepingIterations;
     run_commands(now);
     stages_.housekeeping(now);
-    for (VnicPath* vnic : rings_.vnics())
-        vnic->fixed.port->housekeeping(now);
 }
 
 void WorkerThread::run() {

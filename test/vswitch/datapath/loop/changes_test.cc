@@ -165,15 +165,6 @@ TEST_CASE("a snapshot is a copy of one moment: its sums hold while traffic flows
     CHECK(worker.uplink_capacity == 0);
 }
 
-TEST_CASE("ports get their housekeeping once in 256 turns, busy or not") {
-    SwitchHarness host;
-    const VnicId vm1 = host.add(vm(1));
-    const unsigned before = host.port(vm1).housekeepings;
-    for (unsigned i = 0; i < 10 * limits::kHousekeepingIterations; ++i)
-        host.turn();
-    CHECK(host.port(vm1).housekeepings - before == 10);
-}
-
 TEST_CASE("what a VM sends to a guest that is down, full or gone does not hurt its other traffic") {
     SwitchHarness host;
     Witness witness(host);
