@@ -110,7 +110,7 @@ Api::Page Api::site_page(const HttpRequest& request) const {
 bool Api::is_of_this_site(const HttpRequest& request) const {
     const std::string_view origin = request.header("Origin");
     const std::string_view from = request.header("Sec-Fetch-Site");
-    const std::string_view scheme = origin.starts_with("https://") ? "https://" : scheme_;
+    const std::string_view scheme = origin.starts_with("https://") ? std::string_view("https://") : scheme_;
     const bool is_own_origin = origin.empty() || (origin.starts_with(scheme) &&
                                                   origin.substr(scheme.size()) == request.header("Host"));
     return is_own_origin && (from.empty() || from == "same-origin" || from == "none");

@@ -17,8 +17,6 @@ namespace {
 constexpr Nanos kWaitMax = 100'000'000;
 /// Of `status`: pairs of peer and reason.
 constexpr std::size_t kRefusedPeers = 10;
-/// Of the API, as of the command sockets.
-constexpr int kCommandsPerTurn = 16;
 /// Between two readings for metrics: the first, where one follows an interval's work, or else the second.
 constexpr Nanos kReadingMin = kNanosPerSec / 2;
 constexpr Nanos kReadingMax = kNanosPerSec;

@@ -29,7 +29,6 @@ namespace {
 constexpr int kReceivedMax = 8;  // messages of one connection that wait here; then its switch waits
 constexpr int kUnsentMax = 16;   // messages to one switch
 constexpr int kRoundsMax = 4'096;
-constexpr int kCommandsPerTurn = 16;
 constexpr std::int64_t kReadRequestBytesMax = 64 << 10;  // none of them has a cluster file
 constexpr int kKeysPerTurn = 256;
 constexpr int kEventsPerLook = 4'096;

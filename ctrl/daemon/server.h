@@ -21,6 +21,9 @@
 
 namespace weir {
 
+/// Commands that a turn of the loop takes: from the command sockets, and from the API.
+inline constexpr int kCommandsPerTurn = 16;
+
 /// The sockets. One thread makes, uses and destroys a Server. A fault of ZeroMQ itself is a zmq::error_t; a
 /// connection or a switch's message that is refused or dropped throws nothing and is counted in counters().
 ///

@@ -45,7 +45,7 @@ TEST_CASE("one ring alone is polled in every round, and idle time earns nothing"
 }
 
 TEST_CASE("for any prices, rings that are never empty differ by less than one poll's time of each") {
-    testing::Random32 random(static_cast<std::uint64_t>(GENERATE(range(1, 20))));
+    testing::Random32 random(static_cast<std::uint32_t>(GENERATE(range(1, 20))));
     std::array<FineTime, 3> prices{};
     for (FineTime& price : prices)
         price = 1 + random() % 100'000;
