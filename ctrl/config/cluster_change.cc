@@ -252,7 +252,9 @@ std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& no
     const bool do_pools_differ = before.pools != now.pools;
     const std::set<std::string> pooled = pooled_appliances(before.pools);
     const auto racks = changed_names(before.racks, now.racks);
-    auto hosts = changed_names(without_drain(before.hosts), without_drain(now.hosts));
+    const auto hosts_before = without_drain(before.hosts);  // hold the names
+    const auto hosts_now = without_drain(now.hosts);
+    auto hosts = changed_names(hosts_before, hosts_now);
     for (const HostConfig& host : before.hosts)
         if (racks.contains(host.rack))
             hosts.insert(host.name);
