@@ -4,8 +4,8 @@
     bench/run.sh hosts [BASE_BUILD]
 
 Every round visits each host with this build and, where given, with the base and with the base once more, whose difference from the base is the
-machine's noise. A case's cost is busy cycles per packet or the median time of a frame in us. A case beside which the issue of these users was
-measured (two VMs alone, one receiver, one sender, no VLAN) has it as its plain case, of the same round and build; `x plain` is their ratio.
+machine's noise. A case's cost is busy cycles per packet, or the median time of a frame in us. Some cases have a plain one (two VMs alone, one
+receiver, one sender, no VLAN) of the same round and build; `x plain` is their ratio.
 """
 import dataclasses
 import pathlib

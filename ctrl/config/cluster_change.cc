@@ -2,6 +2,7 @@
 #include "ctrl/config/cluster_change.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -179,11 +180,13 @@ bool is_same_but_vnics(const TenantConfig& a, const TenantConfig& b) {
            a.appliances == b.appliances;
 }
 
+using ChangedNames = std::set<std::string, std::less<>>;
+
 /// Names of members that differ or are gone.
 template <typename List>
-std::set<std::string_view> changed_names(const List& before, const List& now) {
+ChangedNames changed_names(const List& before, const List& now) {
     const auto index = index_of(now);
-    std::set<std::string_view> names;
+    ChangedNames names;
     for (const auto& each : before)
         if (const auto found = index.find(each.name); found == index.end() || *found->second != each)
             names.insert(each.name);
@@ -252,9 +255,7 @@ std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& no
     const bool do_pools_differ = before.pools != now.pools;
     const std::set<std::string> pooled = pooled_appliances(before.pools);
     const auto racks = changed_names(before.racks, now.racks);
-    const auto hosts_before = without_drain(before.hosts);  // hold the names
-    const auto hosts_now = without_drain(now.hosts);
-    auto hosts = changed_names(hosts_before, hosts_now);
+    ChangedNames hosts = changed_names(without_drain(before.hosts), without_drain(now.hosts));
     for (const HostConfig& host : before.hosts)
         if (racks.contains(host.rack))
             hosts.insert(host.name);
@@ -274,7 +275,7 @@ std::size_t concerned_vnics(const ClusterConfig& before, const ClusterConfig& no
         const bool is_all = is_whole || found == tenants.end() || !is_same_but_vnics(old, *found->second) ||
                             uses_changed(old);
         const auto changed = is_all || old.vnics == found->second->vnics
-                                 ? std::set<std::string_view>{}
+                                 ? ChangedNames{}
                                  : changed_names(old.vnics, found->second->vnics);
         for (const TenantVnicConfig& vnic : old.vnics)
             concerned += is_all || changed.contains(vnic.name) || is_on_changed(vnic) ? 1 : 0;

@@ -143,6 +143,13 @@ void to_guest(Guest& guest, std::uint16_t count) {
     std::array<rte_mbuf*, kMost> frames;
     for (std::uint16_t i = 0; i < count; ++i)
         frames[i] = to_mbuf(buffer_pool(), frame_bytes()[i], i % 3 == 2 ? 256 : 0);
+    std::visit(
+        [&](const auto& ring) {
+            ring.prefetch_index();
+            ring.prefetch_descriptor();
+            ring.prefetch_buffer(guest.area.memory);
+        },
+        guest.lane.ring);
     const BurstResult result = put(guest.lane, guest.terms, guest.area.memory, {frames.data(), count});
     require(result.frames <= count, "no more frames are taken than were offered");
     rte_pktmbuf_free_bulk(frames.data(), count);

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <span>
 
+#include "vswitch/base/burst_groups.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/ports/flow_hash.h"
 
@@ -55,23 +55,19 @@ class Leftovers {
 template <class Put>
 std::uint16_t spread_by_flow(std::span<rte_mbuf*> frames, std::uint16_t rings, std::uint32_t& took,
                              std::uint16_t& too_long, Put&& put) {
-    std::array<std::uint16_t, limits::kBurst> ring_of;
+    std::array<std::uint8_t, limits::kBurst> ring_of;
     for (std::size_t i = 0; i < frames.size(); ++i)
-        ring_of[i] = FlowHash::ring(
-            FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}), rings);
-    std::array<std::uint16_t, limits::kQueuesMax + 1> begins{};
+        ring_of[i] = static_cast<std::uint8_t>(FlowHash::ring(
+            FlowHash::of({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}), rings));
+    const BurstGroups places({ring_of.data(), frames.size()});
+    std::array<rte_mbuf*, limits::kBurst> grouped;
     for (std::size_t i = 0; i < frames.size(); ++i)
-        ++begins[ring_of[i] + 1U];
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::array<rte_mbuf*, limits::kBurst> grouped;  // those of each ring together, in their order
-    std::array<std::uint16_t, limits::kQueuesMax + 1> ends = begins;
-    for (std::size_t i = 0; i < frames.size(); ++i)
-        grouped[ends[ring_of[i]]++] = frames[i];
-    std::ranges::copy_n(grouped.begin(), static_cast<std::ptrdiff_t>(frames.size()), frames.begin());
+        grouped[places.place(i)] = frames[i];
+    std::copy_n(grouped.begin(), frames.size(), frames.begin());
     Leftovers left;
     took = 0;
     for (std::uint16_t ring = 0; ring < rings; ++ring) {
-        const std::span<rte_mbuf*> run = frames.subspan(begins[ring], begins[ring + 1U] - begins[ring]);
+        const std::span<rte_mbuf*> run = frames.subspan(places.begin(ring), places.size(ring));
         if (run.empty())
             continue;
         std::uint16_t run_too_long = 0;

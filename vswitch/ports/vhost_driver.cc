@@ -271,6 +271,12 @@ void VhostDriver::withdraw(VhostPort& port, int vid) {
     port.reclaim(vid);
 }
 
+/// Workers look at the port's rings anew.
+void VhostDriver::present(VhostPort& port, int vid) {
+    port.show(vid, negotiated_features(vid));
+    quiescence_.changed();
+}
+
 void VhostDriver::detached(int vid) {
     VhostPort* port = find(vid);
     if (port == nullptr)
@@ -293,8 +299,7 @@ void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
     if (vid == changing_)
         return;
     withdraw(*port, vid);
-    port->show(vid, negotiated_features(vid));
-    quiescence_.changed();
+    present(*port, vid);
 }
 
 void VhostDriver::before_message(int vid, const void* message) {
@@ -314,8 +319,7 @@ void VhostDriver::after_message(int vid, const void* message) {
         return;
     if (request_of(message) == kSendRarp)
         port->announce(mac_of(message));
-    port->show(vid, negotiated_features(vid));
-    quiescence_.changed();
+    present(*port, vid);
 }
 
 }  // namespace weir

@@ -70,6 +70,7 @@ class VhostDriver {
     void look_at(Watched& watched);
     VhostPort* find(int vid);
     void withdraw(VhostPort& port, int vid);
+    void present(VhostPort& port, int vid);
 
     struct Registered {
         std::string outside;  // the guest's socket

@@ -13,7 +13,9 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <span>
 
+#include "vswitch/base/burst_groups.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/base/stats.h"
 #include "vswitch/datapath/frame/destination.h"
@@ -88,7 +90,6 @@ struct Run {
     groups.fill(kFree);
     std::array<std::uint8_t, limits::kBurst> group_of;
     std::array<Destination, limits::kBurst> destinations;
-    std::array<std::uint8_t, limits::kBurst + 1> begins{};
     std::uint8_t count = 0;
     for (std::uint16_t i = 0; i < batch.count; ++i) {
         const Destination to = batch.to[i];
@@ -102,15 +103,14 @@ struct Run {
             groups[slot] = count++;
         }
         group_of[i] = groups[slot];
-        ++begins[group_of[i] + 1U];
     }
-    std::partial_sum(begins.begin(), begins.begin() + count, begins.begin());
+    const BurstGroups places({group_of.data(), batch.count});
     const Batch before = batch;
     std::array<std::uint16_t, limits::kBurst> vlans_before;
     if (vlans != nullptr)
         std::copy_n(vlans, batch.count, vlans_before.begin());
     for (std::uint16_t i = 0; i < batch.count; ++i) {
-        const std::uint8_t at = begins[group_of[i]]++;
+        const std::uint8_t at = places.place(i);
         batch.frames[at] = before.frames[i];
         batch.bytes[at] = before.bytes[i];
         batch.wire_frames[at] = before.wire_frames[i];

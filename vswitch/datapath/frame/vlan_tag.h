@@ -19,16 +19,15 @@
 namespace weir {
 
 inline constexpr std::size_t kAddressesBytes = 12;  // in front of a tag
+inline constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
 
 /// The frame's buffer is its own, and has room in front.
 [[nodiscard]] inline bool takes_tag(const rte_mbuf* frame) {
-    return RTE_MBUF_DIRECT(frame) && rte_mbuf_refcnt_read(frame) == 1 &&
-           rte_pktmbuf_headroom(frame) >= kVlanTagBytes;
+    return !is_shared(frame) && !RTE_MBUF_HAS_EXTBUF(frame) && rte_pktmbuf_headroom(frame) >= kVlanTagBytes;
 }
 
 /// @param frame takes_tag()  @param control the tag's PCP, DEI and VLAN
 inline void insert_tag(rte_mbuf* frame, std::uint16_t control) {
-    constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
     auto* begin = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_prepend(frame, kVlanTagBytes));
     std::array<std::uint8_t, kAddressesBytes> addresses;
     std::memcpy(addresses.data(), begin + kVlanTagBytes, kAddressesBytes);
@@ -48,6 +47,8 @@ inline std::uint16_t remove_tag(rte_mbuf* frame) {
     std::memcpy(addresses.data(), begin, kAddressesBytes);
     std::memcpy(begin + kVlanTagBytes, addresses.data(), kAddressesBytes);
     rte_pktmbuf_adj(frame, kVlanTagBytes);
+    if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)
+        frame->l2_len = (frame->l2_len - kVlanTagBytes) & kL2LengthMask;
     return control;
 }
 

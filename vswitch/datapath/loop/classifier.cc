@@ -61,11 +61,8 @@ bool is_priority_tagged(const rte_mbuf* frame, const FrameHead& head) {
 /// Takes the priority tag of a guest's frame off, so that checks, prices and offloads see an untagged frame.
 /// Its priority is kept for the tag that the frame may get on the wire.
 void strip_priority_tag(rte_mbuf* frame, FrameHead& head) {
-    constexpr std::uint64_t kL2LengthMask = (1U << RTE_MBUF_L2_LEN_BITS) - 1;
     frame->vlan_tci = remove_tag(frame);
     frame->ol_flags |= kPriorityFlag;
-    if (frame->l2_len >= kEthernetHeaderBytes + kVlanTagBytes)
-        frame->l2_len = (frame->l2_len - kVlanTagBytes) & kL2LengthMask;
     head = read_head(frame);
 }
 

@@ -42,9 +42,7 @@ unsigned FromOutside::poll_wire(Nanos now, WorkerStats& stats) {
 }
 
 void FromOutside::from_wire(const Passage& passage, Batch& batch, std::uint16_t* vlans) {
-    const bool whole = batch.same_destination || group(batch, vlans);
-    if (whole && !batch.same_destination)
-        stages_.delivery.prefetch(batch);
+    const bool whole = stages_.delivery.gather(batch, vlans);
     for (std::uint16_t first = 0; first < batch.count;) {
         const Run run = run_at(batch, first);
         if (batch.to[first] == kToAll) {

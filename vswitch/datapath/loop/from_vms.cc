@@ -75,9 +75,7 @@ void FromVms::forward_classified(const Passage& passage, VnicPath& from, rte_mbu
         return;
     }
     from.backpressure.changed = now;
-    const bool whole = group(batch);
-    if (whole)
-        stages_.delivery.prefetch(batch);
+    const bool whole = stages_.delivery.gather(batch);
     for (std::uint16_t first = 0; first < batch.count;) {
         const Run run = run_at(batch, first);
         route(passage, from, run, batch.to[first], whole);

@@ -78,8 +78,10 @@ void RingPoller::remove(VnicPath& vnic) {
 
 /// Its ring was empty for long and nothing else is to be done at a poll.
 bool RingPoller::falls_silent(VnicPath& vnic) {
-    return vnic.empty_polls >= SilentRings::kAfterPolls && !vnic.promised && !vnic.held &&
-           vnic.intake.empty() && silent_.add(vnic);
+    if (vnic.empty_polls < SilentRings::kAfterPolls || vnic.promised || vnic.held || !vnic.intake.empty())
+        return false;
+    vnic.empty_polls = 0;  // the port is asked again after as many
+    return silent_.add(vnic);
 }
 
 /// Between two VMs of a long turn: promised packets and frames from outside do not wait for its end; nor do
@@ -160,7 +162,7 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
     Port& port = *vnic.fixed.port;
     const std::uint16_t count = port.rx_burst(frames.data(), asked);
     if (count == 0) {
-        vnic.empty_polls = static_cast<std::uint16_t>(vnic.empty_polls + (vnic.empty_polls < UINT16_MAX));
+        ++vnic.empty_polls;
         return 0;
     }
     ++vnic.stats.bursts;

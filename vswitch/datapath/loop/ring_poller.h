@@ -73,7 +73,6 @@ class RingPoller {
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
     void poll_all_again(std::uint64_t changes);
-    void forget(VnicPath& vnic);
     [[nodiscard]] bool falls_silent(VnicPath& vnic);
     void finish_poll(VnicPath& vnic, unsigned frames);
     void pay_by_promise(VnicPath& vnic, std::uint64_t tokens, unsigned frames, Nanos now);

@@ -58,7 +58,6 @@ class SilentRings {
     void wake_all(Wake&& wake) {
         for (VnicPath* vnic : vnics_) {
             vnic->silent = false;
-            vnic->empty_polls = 0;
             wake(*vnic);
         }
         vnics_.clear();
@@ -69,7 +68,6 @@ class SilentRings {
         if (!vnic.silent)
             return false;
         vnic.silent = false;
-        vnic.empty_polls = 0;
         std::erase(vnics_, &vnic);
         std::erase_if(words_, [&vnic](const Word& word) { return word.vnic == &vnic; });
         return true;

@@ -21,6 +21,15 @@ Delivery::Delivery(const Setup& setup)
     staged_.reserve(limits::kVnicsMax);
 }
 
+bool Delivery::gather(Batch& batch, std::uint16_t* vlans) {
+    if (batch.same_destination)
+        return true;
+    if (!group(batch, vlans))
+        return false;
+    prefetch(batch);
+    return true;
+}
+
 void Delivery::prefetch(const Batch& batch) {
     std::array<Port*, limits::kBurst> ports;
     std::size_t count = 0;

@@ -50,8 +50,9 @@ class Delivery {
     Delivery(const Delivery&) = delete;
     Delivery& operator=(const Delivery&) = delete;
 
-    /// A grouped burst is about to be delivered: its receivers' rings are brought into the cache together.
-    void prefetch(const Batch& batch);
+    /// Groups a burst of several destinations (batch.h), and brings its receivers' rings into the cache
+    /// together. @return as group(): each run is all that its destination gets of the burst
+    [[nodiscard]] bool gather(Batch& batch, std::uint16_t* vlans = nullptr);
     /// Delivers the run, or hands it over to the worker that owns the vNIC. All frames are consumed.
     /// @param whole the run is all that its burst has for any vNIC: no staging
     /// @return frames delivered, staged or handed over, a prefix; the rest did not fit into the owner's inbox
@@ -85,6 +86,7 @@ class Delivery {
         std::array<rte_mbuf*, limits::kBurst> frames;
     };
 
+    void prefetch(const Batch& batch);
     void observe(VnicPath& to, const Run& run, Nanos now);
     void send(const Origin& origin, VnicPath& to, const Run& run);
     void send_plain(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,

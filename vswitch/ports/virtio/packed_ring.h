@@ -46,12 +46,9 @@ class PackedRing {
     }
     /// As SplitRing::watch(): the flags of the next descriptor.
     [[nodiscard]] std::optional<RingWatch> watch() const {
-        using namespace descriptor_flag;
-        constexpr std::uint16_t kMask = kAvailable | kUsed;
-        const std::uint16_t available = avail_.wrap ? kAvailable : kUsed;
         const std::uint16_t* flags = &descriptors_[avail_.index].flags;
-        const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kMask);
-        return seen == available ? std::nullopt : std::optional(RingWatch{flags, kMask, seen});
+        const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kStateMask);
+        return seen == available_state() ? std::nullopt : std::optional(RingWatch{flags, kStateMask, seen});
     }
     /// As SplitRing's; the descriptor is the index.
     void prefetch_index() const { __builtin_prefetch(&descriptors_[avail_.index]); }
@@ -103,10 +100,13 @@ class PackedRing {
         }
     };
 
+    static constexpr std::uint16_t kStateMask = descriptor_flag::kAvailable | descriptor_flag::kUsed;
+    /// Of a descriptor that the driver has made available in this round.
+    [[nodiscard]] std::uint16_t available_state() const {
+        return avail_.wrap ? descriptor_flag::kAvailable : descriptor_flag::kUsed;
+    }
     [[nodiscard]] bool is_available() const {
-        using namespace descriptor_flag;
-        const std::uint16_t flags = load<__ATOMIC_ACQUIRE>(&descriptors_[avail_.index].flags);
-        return ((flags & kAvailable) != 0) == avail_.wrap && ((flags & kUsed) != 0) != avail_.wrap;
+        return (load<__ATOMIC_ACQUIRE>(&descriptors_[avail_.index].flags) & kStateMask) == available_state();
     }
     [[nodiscard]] bool measure(Chain& chain);
     [[nodiscard]] bool collect_table(const PackedDescriptor& one, std::uint16_t direction,
