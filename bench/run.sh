@@ -36,7 +36,7 @@ all_benches() {
     bench isolation        "2 min"  root system.isolation        "a victim with a reservation beside a flooding neighbor at a 1 Gbit/s bottleneck" $switch
     bench hostile          "12 min" root system.hostile          "the table of attacks: what a victim keeps beside floods and a guest that breaks the rules" \
         $switch test/hostile/weir-hostile
-    bench idle             "2 min"  root system.idle             "CPU time of an idle switch, delay of the first packet, time to full speed" $switch
+    bench idle             "2 min"  root system.idle             "CPU time of an idle switch, delay of the first packet, time to full speed" $switch bench/raw/wake-delay
     bench startup          "1 min"  root system.startup          "process start and restart to first packet, memory, weirctl vnic add to first packet" $switch
     bench encryption       "2 min"  root system.encryption       "cycles per frame into ESP, beside those of the crypto device alone" \
         $switch bench/micro/esp-bench

@@ -156,17 +156,19 @@ class Weir(System):
     """weir-switch of a build folder with everything on, or forwarding only (isolation=False); feedback to senders only where asked for."""
     name = "weir"
 
-    def __init__(self, place, ports, listens=True, isolation=True, uplink=None, poll="busy", feedback=False, build=BUILD,
+    def __init__(self, place, ports, listens=True, isolation=True, uplink=SILENT_UPLINK, poll="busy", feedback=False, build=BUILD,
                  metrics=False):
         super().__init__(place, ports, listens)
         self.metrics = f"127.0.0.1:{free_port()}" if metrics else None
-        self.isolation, self.uplink, self.poll, self.feedback, self.build = isolation, uplink or SILENT_UPLINK, poll, feedback, build
+        self.isolation, self.uplink, self.poll, self.feedback, self.build = isolation, uplink, poll, feedback, build
         self.control = place.file("control.sock")
 
     def config(self):
         config = {"host": "bench", "eal": [*EAL, f"--file-prefix={self.place.path.name}"], "workers": [SWITCH_CORE],
                   "agent_core": LOAD_CORE, "control_socket": self.control, "isolation": self.isolation, "poll": self.poll,
-                  "uplink": self.uplink, "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
+                  "vnics": [self.vnic(port) for port in self.ports if not port.get("wire")]}
+        if self.uplink:
+            config["uplink"] = self.uplink
         if self.metrics:
             config["metrics"] = {"listen": self.metrics}
         if self.feedback:
@@ -182,7 +184,7 @@ class Weir(System):
     def vnic(self, port):
         mode = "server" if self.listens else "client"
         return {"name": port["name"], "socket": port["socket"], "mode": mode, "mac": port["mac"],
-                "reservation": "1Gbit", "limit": "200Gbit", "limit_pps": "200Mpps", **port.get("vnic", {})}
+                **({"reservation": "1Gbit"} if self.uplink else {}), "limit": "200Gbit", "limit_pps": "200Mpps", **port.get("vnic", {})}
 
     def start(self):
         path = self.place.write("weir.json", self.config())

@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """idle.py - CPU time of an idle switch and the time to wake it: Weir with `poll: adaptive`, OVS-DPDK with pmd-sleep-max.
 
+    bench/run.sh idle [BASE_BUILD]
+
+Guests' kicks wake Weir; beside an uplink without interrupts (`weir-naps`) it naps. `a bare wake-up` is
+a thread's that sleeps on an eventfd: the lower bound of a first packet. With BASE_BUILD an earlier commit's build is measured too.
 CPU share of the polling thread without traffic; the delay of a packet that comes after 50 ms of silence; and the time from the first packet of
 a flood until packets arrive at 90 % of the rate that the flood settles at.
 """
+import pathlib
+
 from bench.lib.figures import median, median_of
-from bench.lib.host import parser, prepare
+from bench.lib.host import LOAD_CORE, SWITCH_CORE, commit_of, parser, prepare, run, tool
 from bench.lib.load import pair
 from bench.lib.process import cpu_share, grown, thread_ns
 from bench.lib.record import Record
@@ -13,10 +19,11 @@ from bench.lib.report import Table, finish, mark, number
 from bench.lib.system import Weir, vm_ports
 from bench.peers.ovs import Ovs
 
-IDLE_PERCENT_MOST, FIRST_PACKET_US_MOST, FULL_SPEED_MS_MOST = 5.0, 150.0, 1.0
+IDLE_PERCENT_MOST, FIRST_PACKET_US_MOST, FULL_SPEED_MS_MOST = 0.5, 40.0, 1.0
 OVS_SLEEP_MAX_US = 500
 FLOODS = 9
 INTERVAL_S = 1e-4
+BARE = "a bare wake-up"
 FULL = 0.9  # of the settled rate
 
 
@@ -72,13 +79,21 @@ def marks(samples):
 
 
 def main():
-    options = parser("idle", __doc__, rounds=3, seconds=5.0, peers=True).parse_args()
+    known = parser("idle", __doc__, rounds=3, seconds=5.0, peers=True)
+    known.add_argument("base", nargs="?", type=pathlib.Path, metavar="BASE_BUILD", help="a build folder with -Dbench=true of the commit to compare with")
+    options = known.parse_args()
     prepare()
-    makers = {"weir": lambda place: Weir(place, vm_ports(place), poll="adaptive")}
+    makers = {"weir": lambda place: Weir(place, vm_ports(place), poll="adaptive", uplink=None),
+              "weir-naps": lambda place: Weir(place, vm_ports(place), poll="adaptive")}
+    if options.base:
+        base = options.base.resolve()
+        options.base, options.base_commit = str(base), commit_of(base)
+        makers["base"] = lambda place: Weir(place, vm_ports(place), poll="adaptive", uplink=None, build=base)
     if options.peers:
         makers["ovs-normal"] = lambda place: Ovs(place, vm_ports(place), sleep_max_us=OVS_SLEEP_MAX_US)
     record = Record(options)
     for number_of_round in range(options.rounds):
+        record.stretch(lambda: {"first_packet_p50_us": float(run(tool("bench/raw/wake-delay"), str(SWITCH_CORE), str(LOAD_CORE)))}, system=BARE)
         for name, make in makers.items():
             visit(record, name, make, number_of_round)
     finish(record, "bench.system.idle")

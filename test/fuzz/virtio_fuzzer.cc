@@ -150,6 +150,12 @@ void to_guest(Guest& guest, std::uint16_t count) {
             ring.prefetch_buffer(guest.area.memory);
         },
         guest.lane.ring);
+    std::visit(
+        [](auto& ring) {
+            (void)ask_for_kick(ring);
+            ring.wish_kicks(false);
+        },
+        guest.lane.ring);
     const BurstResult result = put(guest.lane, guest.terms, guest.area.memory, {frames.data(), count});
     require(result.frames <= count, "no more frames are taken than were offered");
     rte_pktmbuf_free_bulk(frames.data(), count);

@@ -53,16 +53,26 @@ rte_eth_conf make_conf(const NicSettings& settings, const rte_eth_dev_info& info
                                       RTE_ETH_TX_OFFLOAD_TCP_TSO;
     conf.txmode.offloads = info.tx_offload_capa & kWished;
     conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+    conf.intr_conf.rxq = settings.interrupts ? 1 : 0;
     return conf;
 }
 
-/// With room for tags, or without it where the device refuses that. @return 0, or an error code
+/// With interrupts and room for tags, or without either where the device refuses that.
+/// @return 0, or an error code
 int configure(std::uint16_t port, const NicSettings& settings, rte_eth_conf& conf) {
-    const int code = rte_eth_dev_configure(port, settings.queues, settings.queues, &conf);
-    if (code == 0 || conf.rxmode.mtu == settings.mtu)
-        return code;
-    conf.rxmode.mtu = settings.mtu;
-    return rte_eth_dev_configure(port, settings.queues, settings.queues, &conf);
+    const std::uint32_t mtu = conf.rxmode.mtu;
+    const std::uint32_t wished = conf.intr_conf.rxq;
+    int code = 0;
+    for (const std::uint32_t interrupts : {wished, 0U}) {
+        for (const std::uint32_t tried : {mtu, settings.mtu}) {
+            conf.intr_conf.rxq = interrupts & 1;
+            conf.rxmode.mtu = tried;
+            code = rte_eth_dev_configure(port, settings.queues, settings.queues, &conf);
+            if (code == 0)
+                return 0;
+        }
+    }
+    return code;
 }
 
 }  // namespace
@@ -143,6 +153,7 @@ void NicDevice::start() {
                         static_cast<std::uint16_t>(conf.rxmode.mtu));  // some vdevs have no such call
     if (const int code = rte_eth_dev_start(port_id_); code != 0)
         fail(settings, "cannot start", code);
+    interrupts_ = conf.intr_conf.rxq != 0 && try_interrupts();
     rte_eth_stats_reset(port_id_);
     for (GrowingCount* count : {&ring_full_, &no_buffer_, &unsent_})
         count->begin_again();
@@ -155,6 +166,13 @@ void NicDevice::start() {
                          (capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0 &&
                          (capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
     offloads_.tso = (capa & RTE_ETH_TX_OFFLOAD_TCP_TSO) != 0;
+}
+
+/// A device of the kernel is opened anew while workers may sleep: they poll it.
+bool NicDevice::try_interrupts() const {
+    return !of_kernel_ && rte_eth_dev_rx_intr_enable(port_id_, 0) == 0 &&
+           rte_eth_dev_rx_intr_disable(port_id_, 0) == 0 &&
+           rte_eth_dev_rx_intr_ctl_q_get_fd(port_id_, 0) >= 0;
 }
 
 void NicDevice::close() {
@@ -249,6 +267,28 @@ std::uint64_t NicDevice::missed() {
 std::uint64_t NicDevice::send_errors() {
     read_counters();
     return unsent_.total();
+}
+
+NicPort::~NicPort() {
+    if (interrupts_ >= 0)
+        wakeups_->remove(interrupts_);
+}
+
+Port::Wake NicPort::ask_for_wake() {
+    if (wakeups_ == nullptr)
+        return Wake::kCannot;
+    if (interrupts_ < 0) {
+        const int file = rte_eth_dev_rx_intr_ctl_q_get_fd(port_, queue_);
+        if (file < 0 || !wakeups_->add(file))
+            return Wake::kCannot;
+        interrupts_ = file;
+    }
+    return rte_eth_dev_rx_intr_enable(port_, queue_) == 0 ? Wake::kWill : Wake::kCannot;
+}
+
+void NicPort::forget_wake() {
+    if (interrupts_ >= 0)
+        rte_eth_dev_rx_intr_disable(port_, queue_);
 }
 
 std::uint16_t NicPort::rx_burst(rte_mbuf** frames, std::uint16_t max) {

@@ -10,6 +10,7 @@
 #include "vswitch/ports/growing_count.h"
 #include "vswitch/ports/kernel_interface.h"
 #include "vswitch/ports/port.h"
+#include "vswitch/ports/wakeups.h"
 
 struct rte_mempool;
 
@@ -22,6 +23,7 @@ struct NicSettings {
     std::uint32_t mtu =
         1500;           ///< largest IP packet; the device has room for three VLAN tags besides, if it can
     std::string owner;  ///< of the device, for error messages: "uplink", "vNIC vm1"
+    bool interrupts = false;  ///< are wanted, if the device has them: its workers may sleep
 };
 
 /// Opens, starts and closes one ethernet device.
@@ -44,6 +46,8 @@ class NicDevice {
     /// Its own address as MacAddress::bits; 0 = unknown.
     [[nodiscard]] std::uint64_t mac() const;
     [[nodiscard]] PortOffloads offloads() const { return offloads_; }
+    /// Whether a frame that is received may cause an interrupt.
+    [[nodiscard]] bool interrupts() const { return interrupts_; }
     /// Whether frames pass. While they do not, port_id() of a device of the kernel is not to be used. Any
     /// thread.
     [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_acquire); }
@@ -69,6 +73,7 @@ class NicDevice {
     void open();
     void plug();
     void start();
+    [[nodiscard]] bool try_interrupts() const;
     void close();
     void read_counters();
     bool poll_kernel_link();
@@ -86,6 +91,7 @@ class NicDevice {
     unsigned polls_to_retry_ = 0;
     std::string driver_;
     PortOffloads offloads_;
+    bool interrupts_ = false;
     std::string link_fault_;
     std::uint64_t link_losses_ = 0;
     std::atomic<bool> link_up_{false};
@@ -97,11 +103,20 @@ class NicDevice {
 /// One queue pair of a device.
 class NicPort final : public Port {
   public:
-    NicPort(NicDevice& device, std::uint16_t queue)
-        : device_(device), kernel_(device.of_kernel()), port_(device.port_id()), queue_(queue) {}
+    /// @param wakeups of the owning worker; outlives this; null: it never sleeps
+    NicPort(NicDevice& device, std::uint16_t queue, Wakeups* wakeups)
+        : device_(device),
+          wakeups_(device.interrupts() ? wakeups : nullptr),
+          kernel_(device.of_kernel()),
+          port_(device.port_id()),
+          queue_(queue) {}
+    ~NicPort() override;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    /// Frames that are there already are for the caller to find.
+    [[nodiscard]] Wake ask_for_wake() override;
+    void forget_wake() override;
     /// Prepares frames whose checksums or segments the device makes. @return number of frames, from the
     /// first, that the device accepts
     std::uint16_t prepare(rte_mbuf** frames, std::uint16_t count);
@@ -114,9 +129,11 @@ class NicPort final : public Port {
     std::uint16_t tx_to_kernel(rte_mbuf** frames, std::uint16_t count);
 
     NicDevice& device_;
+    Wakeups* wakeups_;
     bool kernel_;
     std::uint16_t port_;  // not of the kernel's
     std::uint16_t queue_;
+    int interrupts_ = -1;  // the queue's file, once it is watched
 };
 
 }  // namespace weir

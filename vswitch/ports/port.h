@@ -50,6 +50,16 @@ class Port {
     [[nodiscard]] virtual std::optional<std::size_t> watch(std::span<virtio::RingWatch> /*words*/) {
         return std::nullopt;
     }
+    /// Whether a frame of the far side ends the worker's sleep (wakeups.h).
+    enum class Wake : std::uint8_t {
+        kWill,    ///< the next one does
+        kReady,   ///< there is a frame already
+        kCannot,  ///< the port has to be polled
+    };
+    /// Asks the far side to wake the worker; forget_wake() always follows. Owning worker.
+    [[nodiscard]] virtual Wake ask_for_wake() { return Wake::kCannot; }
+    /// The far side need not wake the worker any more. Owning worker.
+    virtual void forget_wake() {}
     /// Stages of prefetch(), in their order: each reads memory that the one before has brought.
     enum class Prefetch : std::uint8_t { kIndex, kDescriptor, kBuffer };
     /// Brings memory into the cache that the next tx_burst() reads: several ports' misses overlap where their

@@ -13,8 +13,10 @@ Quiescence::Quiescence(unsigned workers) {
     qsbr_ = static_cast<rte_rcu_qsbr*>(rte_zmalloc("weir_qsbr", bytes, RTE_CACHE_LINE_SIZE));
     if (qsbr_ == nullptr || rte_rcu_qsbr_init(qsbr_, workers) != 0)
         throw HostError("no DPDK memory for the workers' quiescence state; free hugepages and start again");
-    for (unsigned worker = 0; worker < workers; ++worker)
+    for (unsigned worker = 0; worker < workers; ++worker) {
         rte_rcu_qsbr_thread_register(qsbr_, worker);
+        wakeups_.push_back(std::make_unique<Wakeups>());
+    }
 }
 
 Quiescence::~Quiescence() {
@@ -31,6 +33,12 @@ void Quiescence::offline(WorkerId worker) {
 
 void Quiescence::checkpoint(WorkerId worker) {
     rte_rcu_qsbr_quiescent(qsbr_, worker);
+}
+
+void Quiescence::changed() {
+    changes_.fetch_add(1, std::memory_order_release);
+    for (const auto& wakeups : wakeups_)
+        wakeups->ring();
 }
 
 void Quiescence::wait() {

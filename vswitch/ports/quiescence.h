@@ -6,13 +6,16 @@
 // A worker keeps no reference from one iteration to the next, and passes a checkpoint in each. A control
 // thread unpublishes an object, calls wait(), which lasts one iteration of the slowest worker, and frees the
 // object. A reference may be kept until changes(), read behind a checkpoint, is another: wait() counts up
-// before it waits.
+// before it waits. A worker that sleeps is offline, and is woken when the count changes.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "common/types.h"
+#include "vswitch/ports/wakeups.h"
 
 struct rte_rcu_qsbr;
 
@@ -32,15 +35,18 @@ class Quiescence {
     /// The worker holds no reference now; costs a few cycles, once per iteration.
     void checkpoint(WorkerId worker);
     /// Something new was published, or something else that workers have copied is another. Any thread.
-    void changed() { changes_.fetch_add(1, std::memory_order_release); }
+    void changed();
     /// How often that, or wait(), was called.
     [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
     /// Returns when every online worker has passed a checkpoint since the call.
     void wait();
+    /// By which the worker's sleep ends.
+    [[nodiscard]] Wakeups& wakeups(WorkerId worker) { return *wakeups_[worker]; }
 
   private:
     rte_rcu_qsbr* qsbr_;
     std::atomic<std::uint64_t> changes_{0};
+    std::vector<std::unique_ptr<Wakeups>> wakeups_;  // by worker
 };
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // vhost_device.cc - the memory and the rings of a connection, read from the vhost library.
 #include "vswitch/ports/vhost_device.h"
 
+#include <fcntl.h>
 #include <rte_vhost.h>
 
 #include <cstdlib>
@@ -39,9 +40,15 @@ bool place(virtio::Lane& lane, int vid, std::uint16_t number, std::uint64_t nego
     at.indirect = vhost::has(negotiated, vhost::kIndirect);
     lane.number = number;
     lane.call = ring.callfd;
+    const auto put_at = [&](auto& placed) {
+        if (!placed.place(at, memory))
+            return false;
+        placed.wish_kicks(false);  // a worker that polls needs none, and the guest has fewer exits
+        return true;
+    };
     if (vhost::has(negotiated, vhost::kRingPacked))
-        return lane.ring.emplace<virtio::PackedRing>().place(at, memory);
-    return lane.ring.emplace<virtio::SplitRing>().place(at, memory);
+        return put_at(lane.ring.emplace<virtio::PackedRing>());
+    return put_at(lane.ring.emplace<virtio::SplitRing>());
 }
 
 /// The library disables a ring that was started where there is no memory.
@@ -81,6 +88,13 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
             device->misplaced = number;
     }
     return device;
+}
+
+FileHandle copy_of_kicks(int vid, std::uint16_t ring) {
+    rte_vhost_vring found{};
+    if (rte_vhost_get_vhost_vring(vid, ring, &found) != 0 || found.kickfd < 0)
+        return FileHandle();
+    return FileHandle(fcntl(found.kickfd, F_DUPFD_CLOEXEC, 0));
 }
 
 void return_indices(virtio::Device& device) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "vswitch/ports/foreign_files.h"
 #include "vswitch/ports/virtio/device.h"
 
 namespace weir {
@@ -19,6 +20,9 @@ namespace weir {
 /// `misplaced`
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
                                                           std::uint32_t rings);
+
+/// A copy of the file by which the driver kicks the ring; none: it has no such file.
+[[nodiscard]] FileHandle copy_of_kicks(int vid, std::uint16_t ring);
 
 /// Gives the library the indices of all rings. No worker has the device any more.
 void return_indices(virtio::Device& device);

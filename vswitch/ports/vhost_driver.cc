@@ -257,9 +257,6 @@ void VhostDriver::attached(int vid) {
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
-    // A poll-mode switch needs no kicks: without them the guest has fewer exits.
-    for (std::uint16_t ring = 0; ring < rte_vhost_get_vring_num(vid); ++ring)
-        rte_vhost_enable_guest_notification(vid, ring, 0);
     port->attach(vid, negotiated_features(vid));
     quiescence_.changed();
 }

@@ -46,6 +46,7 @@ void VhostPort::attach(int vid, std::uint64_t negotiated) {
 
 void VhostPort::publish(Connection& one) {
     one.device = open_device(one.vid, one.negotiated, one.rings);
+    watch_kicks(one);
     fault_.store(0, std::memory_order_relaxed);
     if (one.device->misplaced)
         note_fault(*one.device->misplaced, virtio::RingFault::kPlace);  // no worker has a device
@@ -53,6 +54,18 @@ void VhostPort::publish(Connection& one) {
     rings_.store(std::max<std::uint16_t>(one.device->to_vm.count, 1), std::memory_order_relaxed);
     up_.store(true, std::memory_order_relaxed);
     device_.store(one.device.get(), std::memory_order_release);
+}
+
+/// A ring without a file of its own for kicks, or one that is not watched, has to be polled.
+void VhostPort::watch_kicks(Connection& one) {
+    if (wakeups_ == nullptr)
+        return;
+    for (virtio::Lane& lane : one.device->from_vm.all()) {
+        FileHandle kicks = copy_of_kicks(one.vid, lane.number);
+        lane.kicks = kicks && wakeups_->add(kicks.number());
+        if (lane.kicks)
+            one.kicks.push_back(std::move(kicks));
+    }
 }
 
 bool VhostPort::hide(int vid) {
@@ -66,6 +79,9 @@ void VhostPort::reclaim(int vid) {
     if (one.device)
         return_indices(*one.device);
     one.device.reset();
+    for (const FileHandle& kicks : one.kicks)  // the front-end has the file, too: closing it is not enough
+        wakeups_->remove(kicks.number());
+    one.kicks.clear();
 }
 
 void VhostPort::show(int vid, std::uint64_t negotiated) {
@@ -213,6 +229,32 @@ std::optional<std::size_t> VhostPort::watch(std::span<virtio::RingWatch> words) 
         words[count++] = *word;
     }
     return count;
+}
+
+Port::Wake VhostPort::ask_for_wake() {
+    virtio::Device* device = device_.load(std::memory_order_acquire);
+    if (device == nullptr)
+        return Wake::kWill;  // the worker is woken when there is one
+    if (announced_.load(std::memory_order_relaxed) != 0)
+        return Wake::kReady;
+    Wake wake = Wake::kWill;
+    for (virtio::Lane& lane : device->from_vm.all()) {
+        if (std::visit([](const auto& ring) { return ring.fault(); }, lane.ring) != virtio::RingFault::kNone)
+            continue;
+        if (!std::visit([](auto& ring) { return virtio::ask_for_kick(ring); }, lane.ring))
+            return Wake::kReady;
+        if (!lane.kicks)
+            wake = Wake::kCannot;
+    }
+    return wake;
+}
+
+void VhostPort::forget_wake() {
+    virtio::Device* device = device_.load(std::memory_order_acquire);
+    if (device == nullptr)
+        return;
+    for (virtio::Lane& lane : device->from_vm.all())
+        std::visit([](auto& ring) { ring.wish_kicks(false); }, lane.ring);
 }
 
 void VhostPort::prefetch(Prefetch stage) {

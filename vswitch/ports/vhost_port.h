@@ -24,11 +24,13 @@
 
 #include "common/metrics.h"
 #include "vswitch/base/limits.h"
+#include "vswitch/ports/foreign_files.h"
 #include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/notifier.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/ports/vhost_feature.h"
 #include "vswitch/ports/virtio/device.h"
+#include "vswitch/ports/wakeups.h"
 
 namespace weir {
 
@@ -36,9 +38,10 @@ class VhostPort final : public Port {
   public:
     /// @param pool of packet buffers; outlives this
     /// @param notifier of the owning worker; outlives this
+    /// @param wakeups of the owning worker; outlives this; null: it never sleeps
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
-    VhostPort(rte_mempool* pool, Notifier& notifier, std::uint32_t queues)
-        : Port(true), pool_(pool), notifier_(notifier), queues_(queues) {}
+    VhostPort(rte_mempool* pool, Notifier& notifier, Wakeups* wakeups, std::uint32_t queues)
+        : Port(true), pool_(pool), notifier_(notifier), wakeups_(wakeups), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     void return_chains() override;
@@ -46,6 +49,8 @@ class VhostPort final : public Port {
     /// With several rings, of the next one in turn at each call.
     [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
     [[nodiscard]] std::optional<std::size_t> watch(std::span<virtio::RingWatch> words) override;
+    [[nodiscard]] Wake ask_for_wake() override;
+    void forget_wake() override;
     /// Of the only ring: with several the frames' flows decide.
     void prefetch(Prefetch stage) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
@@ -86,10 +91,12 @@ class VhostPort final : public Port {
         std::uint32_t rings = 0;  ///< bit n: ring n is enabled
         std::uint64_t negotiated = 0;
         std::unique_ptr<virtio::Device> device{};
+        std::vector<FileHandle> kicks{};  ///< of the device's rings, watched by the worker's wakeups
     };
 
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
+    void watch_kicks(Connection& one);
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
@@ -98,6 +105,7 @@ class VhostPort final : public Port {
 
     rte_mempool* pool_;
     Notifier& notifier_;
+    Wakeups* wakeups_;
     std::uint32_t queues_;
     Counter ring_errors_;
     Counter straight_;

@@ -1,11 +1,12 @@
 // link_share.h - one direction of the wire, or an appliance's window, divided among workers every 200 us.
 // Source: docs/design.md 2; SRP Algorithm 2; docs/algorithms.md 3.6. Units: the capacity's: accounted bytes
 // per second, or tokens outstanding; ns. Threads: report() and allocation() by each worker for itself;
-// divide() by worker 0.
+// divide_when_due() by any worker.
 //
-// Each worker reports the reservations and shares of its vNICs and the amount that it used; worker 0 divides
-// by them. Of 9 Gbit/s, a worker that used 1 Gbit/s without backlog is counted as wanting 1.5 Gbit/s and a
-// part to start with; the rest goes to the workers with a backlog.
+// Each worker reports the reservations and shares of its vNICs and the amount that it used; the first worker
+// that comes in a period divides by them, as others may sleep. Of 9 Gbit/s, a worker that used 1 Gbit/s
+// without backlog is counted as wanting 1.5 Gbit/s and a part to start with; the rest goes to the workers
+// with a backlog.
 //
 // Reservations need not follow that: as long as those of all vNICs together fit the capacity, a worker keeps
 // the sum of its own vNICs' as `reservable`, however little it used lately, and has it as allocation one
@@ -47,7 +48,12 @@ class LinkShare {
     [[nodiscard]] std::uint64_t reservable(WorkerId worker) const {
         return slots_[worker].reservable.load(std::memory_order_relaxed);
     }
-    /// Once per kPeriod.
+    /// By the first call of a period.
+    void divide_when_due(Nanos now) {
+        Nanos due = due_.load(std::memory_order_relaxed);
+        if (now >= due && due_.compare_exchange_strong(due, now + kPeriod, std::memory_order_relaxed))
+            divide();
+    }
     void divide();
     /// Another from now on; where several workers share it, from the next divide() on. By any one thread.
     void set_capacity(std::uint64_t capacity);
@@ -65,6 +71,7 @@ class LinkShare {
 
     std::size_t workers_;
     std::atomic<std::uint64_t> capacity_;
+    alignas(64) std::atomic<Nanos> due_{0};
     std::array<Slot, limits::kWorkersMax> slots_{};
 };
 

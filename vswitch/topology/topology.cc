@@ -114,7 +114,8 @@ void Topology::build_uplink() {
                                .queues = static_cast<std::uint16_t>(config_.workers.size()),
                                .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),
                                .mtu = config_.uplink.mtu,
-                               .owner = "uplink"};
+                               .owner = "uplink",
+                               .interrupts = config_.poll == PollMode::kAdaptive};
     uplink_ = std::make_unique<NicDevice>(settings, eal_.pool());
     steering_ =
         std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
@@ -123,7 +124,7 @@ void Topology::build_uplink() {
 void Topology::build_workers(const ConfigFiles& files) {
     const auto count = static_cast<WorkerId>(config_.workers.size());
     for (WorkerId id = 0; id < count; ++id) {
-        inboxes_.push_back(std::make_unique<Inbox>(id));
+        inboxes_.push_back(std::make_unique<Inbox>(id, wakeups_of(id)));
         notifiers_.push_back(std::make_unique<Notifier>());
     }
     const std::uint64_t capacity = config_.uplink.capacity_bps() / kBitsPerByte;
@@ -141,6 +142,7 @@ void Topology::build_workers(const ConfigFiles& files) {
     for (WorkerId id = 0; id < count; ++id) {
         Stages::Setup stages{.worker = id,
                              .pool = eal_.pool(),
+                             .wakeups = wakeups_of(id),
                              .inboxes = inboxes_,
                              .overhead_bytes = overhead,
                              .flood_pps = config_.flood_limit_pps,
@@ -167,6 +169,11 @@ void Topology::build_workers(const ConfigFiles& files) {
             .turn = {.outside_every = eal_.cycles(kOutsideEvery), .length_max = eal_.cycles(kRoundMax)},
             .counter = eal_.clock() == nullptr ? nullptr : &eal_.clock()->cycles()}));
     }
+}
+
+/// Null for a worker that never sleeps: the senders of its frames are spared a fence.
+Wakeups* Topology::wakeups_of(WorkerId worker) {
+    return config_.poll == PollMode::kAdaptive ? &quiescence_.wakeups(worker) : nullptr;
 }
 
 void Topology::start_workers() {

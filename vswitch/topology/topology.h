@@ -27,6 +27,7 @@
 #include "vswitch/datapath/loop/mac_relay.h"
 #include "vswitch/datapath/loop/stepped_worker.h"
 #include "vswitch/datapath/loop/worker.h"
+#include "vswitch/datapath/loop/worker_thread.h"
 #include "vswitch/ports/eal.h"
 #include "vswitch/ports/flow_offload.h"
 #include "vswitch/ports/nic_port.h"
@@ -141,6 +142,7 @@ class Topology final : public SwitchControl {
     // topology.cc
     void build_uplink();
     void build_workers(const ConfigFiles& files);
+    [[nodiscard]] Wakeups* wakeups_of(WorkerId worker);
     void start_workers();
     void watch_links(Nanos now);
     /// @param vnic the one that has the device; null: it is the uplink

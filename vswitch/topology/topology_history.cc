@@ -51,6 +51,7 @@ void Topology::finish_sample() {
 void Topology::take_all_samples() {
     constexpr Nanos kPatience = kNanosPerSec;
     for (const auto& worker : workers_) {
+        quiescence_.wakeups(worker->id()).ring();
         (void)worker->control().wait(samplings_[worker->id()]->command, kPatience);
         take_samples(worker->id());
     }
@@ -69,7 +70,7 @@ void Topology::ask_samples(WorkerId worker) {
         samples.vnics[i].id = id;
         samples.vnics[i].generation = vnics_[id]->path->fixed.generation;
     }
-    sampling.command = workers_[worker]->control().post(command::SampleVnics{&samples});
+    sampling.command = workers_[worker]->control().leave(command::SampleVnics{&samples});
     if (sampling.command != 0)
         sampling.next = (sampling.next + samples.count) % sampling.vnics.size();
 }

@@ -141,14 +141,16 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     vnic->config = config;
     vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
     if (config.device.empty()) {
-        vnic->port = std::make_unique<VhostPort>(eal_.pool(), *notifiers_[owner], config.queues);
+        vnic->port =
+            std::make_unique<VhostPort>(eal_.pool(), *notifiers_[owner], wakeups_of(owner), config.queues);
     } else {
         const NicSettings settings{.device = config.device,
                                    .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),
                                    .mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu,
-                                   .owner = "vNIC " + config.name};
+                                   .owner = "vNIC " + config.name,
+                                   .interrupts = config_.poll == PollMode::kAdaptive};
         vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
-        vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0});
+        vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0}, wakeups_of(owner));
     }
     vnic->rates.requests = rates_of(config.name).requests;
     if (const auto refused = refusals_.find(config.name); refused != refusals_.end())

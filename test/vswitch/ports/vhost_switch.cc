@@ -12,7 +12,7 @@ VhostSwitch::VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
         VnicConfig config = vm(n);
         config.mode = VhostMode::kServer;
         config.socket = socket(n);
-        ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), notifier_, 1));
+        ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), notifier_, nullptr, 1));
         ids_.push_back(harness_.add(config, *ports_.back()));
         driver_.add(config, *ports_.back());
     }

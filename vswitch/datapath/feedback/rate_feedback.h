@@ -63,6 +63,9 @@ class RateFeedback {
             receiver_.sweep(now);
     }
 
+    /// No vNIC has received frames of late.
+    [[nodiscard]] bool idle() const { return receiver_.idle(); }
+
     // This worker's demand of the downlink, and its part.
     [[nodiscard]] std::uint64_t received_total() const { return receiver_.received_total(); }
     [[nodiscard]] bool backlogged() const { return receiver_.backlogged(); }

@@ -24,9 +24,10 @@ std::uint32_t more_buffers(rte_mbuf* const* frames, unsigned count) {
 
 }  // namespace
 
-Inbox::Inbox(WorkerId owner)
+Inbox::Inbox(WorkerId owner, Wakeups* wakeups)
     : ring_(rte_ring_create(("weir_inbox_" + std::to_string(owner)).c_str(), limits::kInboxFrames,
-                            static_cast<int>(SOCKET_ID_ANY), RING_F_SC_DEQ)) {
+                            static_cast<int>(SOCKET_ID_ANY), RING_F_SC_DEQ)),
+      wakeups_(wakeups) {
     if (ring_ == nullptr)
         throw HostError(
             "no DPDK memory for the ring between workers; reserve more hugepages and start again");
@@ -49,6 +50,8 @@ std::uint16_t Inbox::post(rte_mbuf** frames, std::uint16_t count) {
     const unsigned posted = rte_ring_enqueue_burst(ring_, reinterpret_cast<void**>(frames), count, nullptr);
     if (more != 0 && posted < count)
         more_buffers_.fetch_sub(more_buffers(frames + posted, count - posted), std::memory_order_relaxed);
+    if (wakeups_ != nullptr)
+        wakeups_->ring();
     return static_cast<std::uint16_t>(posted);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "common/types.h"
+#include "vswitch/ports/wakeups.h"
 
 struct rte_mbuf;
 struct rte_ring;
@@ -18,7 +19,8 @@ namespace weir {
 
 class Inbox {
   public:
-    explicit Inbox(WorkerId owner);
+    /// @param wakeups of the owner; outlives this; null: it never sleeps
+    explicit Inbox(WorkerId owner, Wakeups* wakeups = nullptr);
     ~Inbox();
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
@@ -30,6 +32,7 @@ class Inbox {
 
   private:
     rte_ring* ring_;
+    Wakeups* wakeups_;
     alignas(64) std::atomic<std::uint32_t> more_buffers_{0};  // than one per frame
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "vswitch/ports/virtio/left_payload.h"
 
@@ -82,6 +83,29 @@ bool RingPoller::falls_silent(VnicPath& vnic) {
         return false;
     vnic.empty_polls = 0;  // the port is asked again after as many
     return silent_.add(vnic);
+}
+
+/// A vNIC that is refused sends nothing from its ring.
+Port::Wake RingPoller::ask_for_wakes() {
+    asked_for_wakes_ = true;
+    Port::Wake all = Port::Wake::kWill;
+    for (VnicPath* const vnic : mine_) {
+        if (vnic->profile.refused)
+            continue;
+        const Port::Wake wake = vnic->fixed.port->ask_for_wake();
+        if (wake == Port::Wake::kReady)
+            return wake;
+        if (wake == Port::Wake::kCannot)
+            all = wake;
+    }
+    return all;
+}
+
+void RingPoller::forget_wakes() {
+    if (!std::exchange(asked_for_wakes_, false))
+        return;
+    for (VnicPath* const vnic : mine_)
+        vnic->fixed.port->forget_wake();
 }
 
 /// Between two VMs of a long turn: promised packets and frames from outside do not wait for its end; nor do

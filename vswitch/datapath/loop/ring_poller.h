@@ -56,6 +56,9 @@ class RingPoller {
     }
     /// @param moved frames of the whole turn
     void end_turn(unsigned moved) { busy_turns_ = moved != 0 ? busy_turns_ + 1 : 0; }
+    /// Asks the VMs to wake the worker; see Port::ask_for_wake().
+    [[nodiscard]] Port::Wake ask_for_wakes();
+    void forget_wakes();
     /// A burst of the wire, and one of the other workers' frames. @return frames
     unsigned poll_outside(Nanos now);
     /// Polls the rings of vNICs with promises, one after the other, while their promises can pay. Neither the
@@ -97,6 +100,7 @@ class RingPoller {
     unsigned busy_turns_ = 0;          // since a turn that moved no frame
     bool promises_late_ = false;       // the turn ended while they were polled
     unsigned turns_of_promises_ = 0;
+    bool asked_for_wakes_ = false;
 };
 
 }  // namespace weir

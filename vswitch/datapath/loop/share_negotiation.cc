@@ -16,7 +16,12 @@ void ShareNegotiation::claim(std::span<VnicPath* const> vnics) {
     }
 }
 
-/// Worker 0 divides.
+void ShareNegotiation::report_idle() {
+    out_.report(worker_, claim_);
+    if (stages_.feedback)
+        in_.report(worker_, receive_claim_);
+}
+
 void ShareNegotiation::negotiate(Nanos now) {
     Uplink& uplink = *stages_.uplink;
     std::optional<RateFeedback>& feedback = stages_.feedback;
@@ -36,10 +41,8 @@ void ShareNegotiation::negotiate(Nanos now) {
         in.backlogged = feedback->backlogged();
         in_.report(worker_, in);
     }
-    if (worker_ == 0) {
-        out_.divide();
-        in_.divide();
-    }
+    out_.divide_when_due(now);
+    in_.divide_when_due(now);
     uplink.egress().set_capacity(out_.allocation(worker_), out_.reservable(worker_), now);
     if (feedback)
         feedback->set_capacity(in_.allocation(worker_));

@@ -23,6 +23,9 @@ class ShareNegotiation {
             negotiate(now);
     }
 
+    /// The worker needs nothing until the next negotiation.
+    void report_idle();
+
   private:
     void negotiate(Nanos now);
 

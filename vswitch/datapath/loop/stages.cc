@@ -39,6 +39,7 @@ std::optional<Uplink> make_uplink(const Stages::Setup& setup, TimingWheel& wheel
         Uplink::Setup{.device = part.device,
                       .queue = setup.worker,
                       .pool = setup.pool,
+                      .wakeups = setup.wakeups,
                       .directory = vnics.by_id(),
                       .overhead_bytes = setup.overhead_bytes,
                       .mtu = part.mtu,

@@ -50,6 +50,7 @@ struct Stages {
     struct Setup {
         WorkerId worker;
         rte_mempool* pool;
+        Wakeups* wakeups = nullptr;                       ///< of the worker; null: it never sleeps
         std::span<const std::unique_ptr<Inbox>> inboxes;  ///< of all workers, by id
         std::uint32_t overhead_bytes;                     ///< accounted per wire frame on top of its length
         std::uint64_t flood_pps;                          ///< bound on floods from the wire

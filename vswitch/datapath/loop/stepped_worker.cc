@@ -1,26 +1,30 @@
-// stepped_worker.cc - SteppedWorker: parked at the bell that the agent rings for commands, poll turns and the
-// end.
+// stepped_worker.cc - SteppedWorker: parked until the agent rings for commands, poll turns and the end.
 #include "vswitch/datapath/loop/stepped_worker.h"
 
 namespace weir {
 
+/// A call behind lie_down() ends the sleep at once.
 void SteppedWorker::run() {
-    const std::atomic<std::uint32_t>& bell = worker_.control().bell();
-    std::uint32_t seen = 0;
+    constexpr Nanos kLong = 3'600 * kNanosPerSec;
     while (!stop_.load(std::memory_order_relaxed)) {
-        bell.wait(seen, std::memory_order_acquire);
-        seen = bell.load(std::memory_order_acquire);
-        quiescence_.online(worker_.id());
-        while (worker_.run_commands(clock_.now())) {
-        }
-        if (asked_.load(std::memory_order_relaxed) != made_.load(std::memory_order_relaxed)) {
-            for (std::uint64_t turn = 0; turn < count_; ++turn)
-                run_turn();
-            made_.fetch_add(1, std::memory_order_release);
-            made_.notify_one();
-        }
-        quiescence_.offline(worker_.id());
+        wakeups_.lie_down();
+        do_what_is_asked();
+        wakeups_.sleep(kLong);
+        wakeups_.get_up();
     }
+}
+
+void SteppedWorker::do_what_is_asked() {
+    quiescence_.online(worker_.id());
+    while (worker_.run_commands(clock_.now())) {
+    }
+    if (asked_.load(std::memory_order_acquire) != made_.load(std::memory_order_relaxed)) {
+        for (std::uint64_t turn = 0; turn < count_; ++turn)
+            run_turn();
+        made_.fetch_add(1, std::memory_order_release);
+        made_.notify_one();
+    }
+    quiescence_.offline(worker_.id());
 }
 
 void SteppedWorker::run_turn() {
@@ -39,15 +43,15 @@ void SteppedWorker::run_turn() {
 
 void SteppedWorker::stop() {
     stop_.store(true, std::memory_order_relaxed);
-    worker_.control().ring();
+    wakeups_.ring();
 }
 
 void SteppedWorker::turns(std::uint64_t count, Nanos span) {
     count_ = count;
     span_ = span;
     const std::uint32_t number = asked_.load(std::memory_order_relaxed) + 1;
-    asked_.store(number, std::memory_order_relaxed);
-    worker_.control().ring();
+    asked_.store(number, std::memory_order_release);
+    wakeups_.ring();
     for (std::uint32_t made = made_.load(std::memory_order_acquire); made != number;
          made = made_.load(std::memory_order_acquire))
         made_.wait(made, std::memory_order_acquire);

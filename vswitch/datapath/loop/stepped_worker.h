@@ -18,7 +18,10 @@ class SteppedWorker {
   public:
     /// @param worker takes its cycles from the clock: Worker::Setup::counter
     SteppedWorker(Worker& worker, Quiescence& quiescence, SteppedClock& clock)
-        : worker_(worker), quiescence_(quiescence), clock_(clock) {}
+        : worker_(worker),
+          quiescence_(quiescence),
+          wakeups_(quiescence.wakeups(worker.id())),
+          clock_(clock) {}
 
     /// Carries out commands and poll turns until stop().
     void run();
@@ -27,10 +30,12 @@ class SteppedWorker {
     void turns(std::uint64_t count, Nanos span);
 
   private:
+    void do_what_is_asked();
     void run_turn();
 
     Worker& worker_;
     Quiescence& quiescence_;
+    Wakeups& wakeups_;
     SteppedClock& clock_;
     std::atomic<std::uint32_t> asked_{0};  // calls of turns()
     std::atomic<std::uint32_t> made_{0};   // of these, those that are over

@@ -1,11 +1,6 @@
-// worker.cc - one turn of the poll loop, the housekeeping once in 256 of them, and the thread that repeats
-// them.
+// worker.cc - one turn of the poll loop, the housekeeping once in 256 of them, and the wakes of a
+// sleep.
 #include "vswitch/datapath/loop/worker.h"
-
-#include <rte_cycles.h>
-#include <sys/prctl.h>
-
-#include <ctime>
 
 namespace weir {
 
@@ -24,7 +19,8 @@ Worker::Worker(const Setup& setup)
               .stats = stats,
               .shared = setup.stages.inboxes.size() > 1,
               .coalesce_cycles = setup.coalesce_cycles,
-              .turn = setup.turn}) {
+              .turn = setup.turn}),
+      control_(setup.quiescence.wakeups(setup.stages.worker)) {
     if (setup.stages.uplink && setup.stages.inboxes.size() > 1)
         negotiation_.emplace(id_, stages_, *setup.stages.uplink);
 }
@@ -60,6 +56,23 @@ unsigned Worker::run_once(Nanos now, std::uint64_t start) {
 bool Worker::drained() {
     return wheel_.size() == 0 && stages_.floods.idle() && !from_outside_.pieces_wait() &&
            !stages_.delivery.waiting().busy() && (!stages_.uplink || !stages_.uplink->backlogged());
+}
+
+Port::Wake Worker::ask_for_wakes() {
+    if (negotiation_)
+        negotiation_->report_idle();
+    const Port::Wake wire = stages_.uplink ? stages_.uplink->ask_for_wake() : Port::Wake::kWill;
+    return wire == Port::Wake::kWill ? rings_.ask_for_wakes() : wire;
+}
+
+void Worker::forget_wakes() {
+    if (stages_.uplink)
+        stages_.uplink->forget_wake();
+    rings_.forget_wakes();
+}
+
+bool Worker::has_deadlines() const {
+    return (stages_.feedback && !stages_.feedback->idle()) || (stages_.requests && !stages_.requests->idle());
 }
 
 unsigned Worker::wake_due(Nanos now) {
@@ -98,44 +111,6 @@ void Worker::housekeeping(Nanos now) {
     until_housekeeping_ = limits::kHousekeepingIterations;
     run_commands(now);
     stages_.housekeeping(now);
-}
-
-void WorkerThread::run() {
-    prctl(PR_SET_TIMERSLACK, 1UL);  // a nap of 100 us should not last 150
-    quiescence_.online(worker_.id());
-    std::uint64_t tick = rte_rdtsc();
-    Nanos last_moved = ticks_.to_nanos(tick);
-    WorkerStats& stats = worker_.stats;
-    while (!stop_.load(std::memory_order_relaxed)) {
-        const Nanos now = ticks_.to_nanos(tick);
-        const unsigned moved = worker_.run_once(now, tick);
-        std::uint64_t after = rte_rdtsc();
-        if (moved != 0) {
-            stats.busy_cycles += after - tick;
-            ++stats.busy_iterations;
-            last_moved = now;
-        } else {
-            stats.idle_cycles += after - tick;
-            if (poll_ == PollMode::kAdaptive && rest(now, last_moved))
-                after = rte_rdtsc();
-        }
-        tick = after;
-    }
-    quiescence_.offline(worker_.id());
-}
-
-bool WorkerThread::rest(Nanos now, Nanos last_moved) {
-    // Time without a frame after which a worker with `poll: adaptive` sleeps: longer than the gaps between
-    // the bursts of a busy guest.
-    constexpr Nanos kIdleBeforeSleep = 200'000;
-    if (now - last_moved < kIdleBeforeSleep || !worker_.drained())
-        return false;
-    const timespec nap{0, static_cast<long>(sleep_max_)};
-    quiescence_.offline(worker_.id());  // the agent need not wait until the sleep ends
-    nanosleep(&nap, nullptr);
-    quiescence_.online(worker_.id());
-    worker_.housekeeping_next();
-    return true;
 }
 
 }  // namespace weir

@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "common/clock.h"
-#include "vswitch/config/config.h"
 #include "vswitch/datapath/loop/from_outside.h"
 #include "vswitch/datapath/loop/from_vms.h"
 #include "vswitch/datapath/loop/ring_poller.h"
@@ -44,6 +43,11 @@ class Worker {
     bool run_commands(Nanos now);
     /// No frame waits in any queue of this worker; the VMs' rings are not looked at.
     [[nodiscard]] bool drained();
+    /// Asks all that gives frames to wake the worker; forget_wakes() always follows.
+    [[nodiscard]] Port::Wake ask_for_wakes();
+    void forget_wakes();
+    /// Something is due at a time that is not in the wheel, within a millisecond.
+    [[nodiscard]] bool has_deadlines() const;
     /// Makes the next iteration do the housekeeping: the thread has slept.
     void housekeeping_next() { until_housekeeping_ = 1; }
 
@@ -82,30 +86,6 @@ class Worker {
     RingPoller rings_;
     std::optional<ShareNegotiation> negotiation_;  // with an uplink and other workers
     WorkerControl control_;
-};
-
-/// The thread of a worker: repeats run_once(), counts busy and idle cycles, and sleeps when it may. run() is
-/// the thread's function; stop() may be called by any.
-class WorkerThread {
-  public:
-    WorkerThread(Worker& worker, Quiescence& quiescence, const TickConverter& ticks, PollMode poll,
-                 Nanos sleep_max)
-        : worker_(worker), quiescence_(quiescence), ticks_(ticks), poll_(poll), sleep_max_(sleep_max) {}
-
-    /// Polls until stop().
-    void run();
-    void stop() { stop_.store(true, std::memory_order_relaxed); }
-
-  private:
-    /// Sleeps when nothing has moved for a while and nothing waits. @return whether it slept
-    bool rest(Nanos now, Nanos last_moved);
-
-    Worker& worker_;
-    Quiescence& quiescence_;
-    const TickConverter& ticks_;
-    PollMode poll_;
-    Nanos sleep_max_;
-    std::atomic<bool> stop_{false};
 };
 
 }  // namespace weir

@@ -23,6 +23,7 @@
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/mac_table.h"
 #include "vswitch/datapath/vnic/vnic_path.h"
+#include "vswitch/ports/wakeups.h"
 #include "vswitch/qos/feedback/destination_sample.h"
 
 namespace weir {
@@ -106,19 +107,17 @@ using WorkerCommand =
 
 class WorkerControl {
   public:
-    /// @return the command's number; 0 when the ring is full (try again later)
+    /// @param wakeups of the worker; outlives this
+    explicit WorkerControl(Wakeups& wakeups) : wakeups_(wakeups) {}
+
+    /// Wakes the worker. @return the command's number; 0 when the ring is full (try again later)
     std::uint64_t post(const WorkerCommand& command) {
-        const bool has_room = commands_.push(command);
-        ring();
-        return has_room ? ++posted_ : 0;
+        const std::uint64_t number = leave(command);
+        wakeups_.ring();
+        return number;
     }
-    /// Wakes a worker that is parked at the bell.
-    void ring() {
-        bell_.fetch_add(1, std::memory_order_release);
-        bell_.notify_one();
-    }
-    /// Changes with each ring().
-    [[nodiscard]] const std::atomic<std::uint32_t>& bell() const { return bell_; }
+    /// Likewise, for a worker that sleeps to be done when something else has woken it.
+    std::uint64_t leave(const WorkerCommand& command) { return commands_.push(command) ? ++posted_ : 0; }
     /// Number of the last command.
     [[nodiscard]] std::uint64_t posted() const { return posted_; }
     [[nodiscard]] bool is_done(std::uint64_t number) const {
@@ -140,9 +139,9 @@ class WorkerControl {
     void done() { done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
   private:
+    Wakeups& wakeups_;
     SpscRing<WorkerCommand, 256> commands_;
     std::uint64_t posted_ = 0;
-    std::atomic<std::uint32_t> bell_{0};
     alignas(64) std::atomic<std::uint64_t> done_{0};
 };
 

@@ -45,7 +45,7 @@ bool tag_run(const VnicPath& from, const Run& run) {
 
 Uplink::Uplink(const Setup& setup)
     : device_(setup.device),
-      nic_(setup.device, setup.queue),
+      nic_(setup.device, setup.queue, setup.wakeups),
       pool_(setup.pool),
       egress_(setup.egress),
       tap_(setup.tap),

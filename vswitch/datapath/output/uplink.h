@@ -31,6 +31,7 @@ class Uplink {
         NicDevice& device;
         std::uint16_t queue;
         rte_mempool* pool;
+        Wakeups* wakeups = nullptr;  ///< of the owning worker; null: it never sleeps
         VnicPath* const* directory;  ///< by VnicId
         std::uint32_t overhead_bytes;
         std::uint32_t mtu;
@@ -48,6 +49,8 @@ class Uplink {
     Uplink& operator=(const Uplink&) = delete;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) { return nic_.rx_burst(frames, max); }
+    [[nodiscard]] Port::Wake ask_for_wake() { return nic_.ask_for_wake(); }
+    void forget_wake() { nic_.forget_wake(); }
 
     /// Consumes all frames: they are pending for the NIC, queued, or dropped with a reason.
     void send(VnicPath& from, const Run& run, Nanos now);

@@ -109,6 +109,8 @@ class RequestPath {
     void reopen_windows(Nanos now, Deliver&& deliver);
     /// Once in 256 iterations: forgets idle connections, and takes over windows that the controller changed.
     void housekeeping(Nanos now);
+    /// No request is held, and no client's window is closed.
+    [[nodiscard]] bool idle() const;
 
     /// A service flow's appliance (index) and counters.
     struct Reading {

@@ -280,7 +280,7 @@ void RequestPath::bar_if_overdue(ServiceFlow& flow, Nanos now) {
     gate_.bar(static_cast<std::uint32_t>(&flow - flows_.data()), barred, now);
 }
 
-/// Reports this worker's demand for the appliances' windows and applies its share; worker 0 divides.
+/// Reports this worker's demand for the appliances' windows and applies its share.
 void RequestPath::divide_windows(Nanos now) {
     share_due_ = now + LinkShare::kPeriod;
     for (Window& window : windows_) {
@@ -290,8 +290,7 @@ void RequestPath::divide_windows(Nanos now) {
             if (flow.open && flow.appliance == window.appliance)
                 demand.shares += flow.promised.shares;
         share.report(worker_, demand);
-        if (worker_ == 0)
-            share.divide();
+        share.divide_when_due(now);
         window.gate.set_window(share.allocation(worker_));
     }
 }
@@ -305,6 +304,13 @@ void RequestPath::housekeeping(Nanos now) {
     if (now >= era_ends_)
         end_era(now);
     sweep(now);
+}
+
+bool RequestPath::idle() const {
+    for (const ServiceFlow& flow : flows_)
+        if (flow.open && gate_.waiting(static_cast<std::uint32_t>(&flow - flows_.data())))
+            return false;
+    return closed_.count() == 0;
 }
 
 void RequestPath::sweep(Nanos now) {

@@ -40,6 +40,7 @@ struct Lane {
     std::uint16_t number = 0;  ///< of vhost-user
     int call = -1;             ///< eventfd of the driver; -1: it polls
     bool named = false;        ///< its fault was counted
+    bool kicks = false;        ///< a kick of the driver ends its worker's sleep
 };
 
 /// Frames that a burst moved, and its effects besides.

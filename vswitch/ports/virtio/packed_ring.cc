@@ -6,7 +6,8 @@
 namespace weir::virtio {
 namespace {
 
-// Wishes of the driver about notifications.
+// Wishes of driver and device about notifications.
+constexpr std::uint16_t kAlways = 0;
 constexpr std::uint16_t kNever = 1;
 constexpr std::uint16_t kAtPosition = 2;
 constexpr std::uint16_t kWishMask = 3;
@@ -24,6 +25,7 @@ bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
     *this = PackedRing();
     descriptors_ = static_cast<PackedDescriptor*>(at.descriptors);
     driver_events_ = static_cast<std::uint16_t*>(at.driver_area);
+    device_events_ = static_cast<std::uint16_t*>(at.device_area);
     size_ = at.size;
     avail_.set(at.avail);
     used_.set(at.used);
@@ -106,6 +108,12 @@ bool PackedRing::publish() {
     shown_ = used_;
     __atomic_store_n(&descriptors_[before.index].flags, first_flags_, __ATOMIC_RELEASE);
     return wants_notification(before);
+}
+
+void PackedRing::wish_kicks(bool wished) {
+    __atomic_store_n(&device_events_[1], wished ? kAlways : kNever, __ATOMIC_RELAXED);
+    if (wished)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 bool PackedRing::wants_notification(const Position& before) {

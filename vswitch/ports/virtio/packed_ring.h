@@ -50,6 +50,8 @@ class PackedRing {
         const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kStateMask);
         return seen == available_state() ? std::nullopt : std::optional(RingWatch{flags, kStateMask, seen});
     }
+    /// Likewise. The driver kicks for each batch of chains while it is wished, also with an event index.
+    void wish_kicks(bool wished);
     /// As SplitRing's; the descriptor is the index.
     void prefetch_index() const { __builtin_prefetch(&descriptors_[avail_.index]); }
     void prefetch_descriptor() const { __builtin_prefetch(&descriptors_[used_.index], 1); }
@@ -115,6 +117,7 @@ class PackedRing {
 
     PackedDescriptor* descriptors_ = nullptr;
     std::uint16_t* driver_events_ = nullptr;  ///< position, flags
+    std::uint16_t* device_events_ = nullptr;  ///< likewise
     std::uint16_t size_ = 0;
     std::uint16_t taken_ = 0;  ///< descriptors of this burst
     Position avail_;

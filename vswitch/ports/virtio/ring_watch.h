@@ -19,4 +19,12 @@ struct RingWatch {
     [[nodiscard]] bool changed() const { return (__atomic_load_n(word, __ATOMIC_RELAXED) & mask) != seen; }
 };
 
+/// Asks the driver to kick for the next buffer, then looks: one of the two sees the other's step.
+/// @tparam R SplitRing or PackedRing @return false: there is a buffer
+template <class R>
+[[nodiscard]] bool ask_for_kick(R& ring) {
+    ring.wish_kicks(true);
+    return ring.watch().has_value();
+}
+
 }  // namespace weir::virtio

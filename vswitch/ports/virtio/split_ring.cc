@@ -8,6 +8,7 @@ namespace weir::virtio {
 namespace {
 
 constexpr std::uint16_t kNoInterrupt = 1;  // flag of the avail ring
+constexpr std::uint16_t kNoKick = 1;       // flag of the used ring
 
 }  // namespace
 
@@ -25,6 +26,7 @@ bool SplitRing::place(const RingPlace& at, const GuestMemory& memory) {
     avail_ring_ = static_cast<std::uint16_t*>(at.driver_area);
     used_ring_ = static_cast<std::uint16_t*>(at.device_area);
     used_elements_ = reinterpret_cast<UsedElement*>(used_ring_ + 2);
+    avail_event_ = reinterpret_cast<std::uint16_t*>(used_elements_ + at.size);
     size_ = at.size;
     mask_ = static_cast<std::uint16_t>(at.size - 1);
     avail_ = at.avail;
@@ -66,6 +68,17 @@ bool SplitRing::collect(Chain& chain, std::uint16_t direction, const GuestMemory
             return false;
         one = read(&table[one.next]);
     }
+}
+
+/// The driver reads the wish after it has written the avail index, and the caller looks at the index after
+/// this.
+void SplitRing::wish_kicks(bool wished) {
+    if (!event_index_)
+        __atomic_store_n(&used_ring_[0], wished ? std::uint16_t{0} : kNoKick, __ATOMIC_RELAXED);
+    else if (wished)
+        __atomic_store_n(avail_event_, avail_, __ATOMIC_RELAXED);
+    if (wished)
+        std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 /// The driver's wish is read after the used index is written, and the driver looks at the index after it

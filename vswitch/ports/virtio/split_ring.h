@@ -54,6 +54,9 @@ class SplitRing {
         const RingWatch index{&avail_ring_[1], 0xFFFF, avail_};
         return index.changed() ? std::nullopt : std::optional(index);
     }
+    /// Whether the driver is to kick when it makes the next chain available. A driver with an event index
+    /// kicks at one position: there is nothing to take back.
+    void wish_kicks(bool wished);
     /// The parts of the next chain, each found by the one before; a lie of the driver brings nothing else.
     void prefetch_index() const {
         __builtin_prefetch(&avail_ring_[1]);
@@ -102,6 +105,7 @@ class SplitRing {
     std::uint16_t* avail_ring_ = nullptr;  ///< flags, index, entries, used_event
     std::uint16_t* used_ring_ = nullptr;   ///< flags, index, elements, avail_event
     UsedElement* used_elements_ = nullptr;
+    std::uint16_t* avail_event_ = nullptr;  ///< there with an event index only
     std::uint16_t size_ = 0;
     std::uint16_t mask_ = 0;
     std::uint16_t avail_ = 0;

@@ -89,6 +89,8 @@ class Receiver {
     /// Ends a period: measures, splits, adjusts rates. To be called when due().
     void sweep(Nanos now);
     [[nodiscard]] bool due(Nanos now) const { return now >= due_; }
+    /// No vNIC is active: the next periods change nothing.
+    [[nodiscard]] bool idle() const { return active_.empty(); }
 
     [[nodiscard]] EndpointReading read(VnicId vnic) const;
     [[nodiscard]] std::uint32_t senders() const { return senders_.size(); }

@@ -182,3 +182,14 @@ TEST_CASE("virtio: a packed ring has to lie in one region, and its indices in th
     at.device_area = area.host(0) + GuestArea::kRegionBytes - 2;
     CHECK_FALSE(ring.place(at, area.memory));
 }
+
+TEST_CASE("virtio: kicks of a packed ring are wished by the device's event suppression") {
+    PackedDriver driver;
+    const std::uint16_t& flags = (&driver.area.as<std::uint16_t>(driver.parts.device))[1];
+    driver.ring.wish_kicks(false);
+    CHECK(flags == 1);
+    CHECK(ask_for_kick(driver.ring));
+    CHECK(flags == 0);
+    driver.publish(64, 0);
+    CHECK_FALSE(ask_for_kick(driver.ring));
+}

@@ -226,3 +226,22 @@ TEST_CASE("virtio: notifications of a split ring: by flag, and by index when the
         index.ring.use(chain, 0);
     CHECK(index.ring.publish());  // 4 to 7 passes 5
 }
+
+TEST_CASE("virtio: kicks of a split ring are wished by the used ring's flags, or at the next avail index") {
+    SplitDriver flag;
+    const std::uint16_t& flags = flag.area.as<std::uint16_t>(flag.parts.device);
+    flag.ring.wish_kicks(false);
+    CHECK(flags == 1);
+    CHECK(ask_for_kick(flag.ring));
+    CHECK(flags == 0);
+    flag.publish(0);
+    CHECK_FALSE(ask_for_kick(flag.ring));
+
+    SplitDriver index(true, 7);
+    const std::uint64_t behind_elements = index.parts.device + 4 + 8 * std::uint64_t{kEntries};
+    const std::uint16_t& event = index.area.as<std::uint16_t>(behind_elements);
+    index.ring.wish_kicks(false);
+    CHECK(event == 0);
+    CHECK(ask_for_kick(index.ring));
+    CHECK(event == 7);  // the driver kicks when it makes entry 7 available
+}

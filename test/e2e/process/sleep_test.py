@@ -1,0 +1,54 @@
+"""sleep_test.py - workers with `poll: adaptive` sleep while no frame comes, and each frame that comes then is delivered."""
+
+import time
+
+from case import Case
+from wait import until
+
+BURST = 32
+SILENCES = 5
+LOOK_S = 0.2
+AWAKE = 1_000       # iterations: of a worker that polls within 1 ms, of one that naps for 100 us in LOOK_S
+
+
+class SleepTest(Case):
+    def start_switch(self, *vnics, **keys):
+        return super().start_switch(*vnics, workers=[0, 1], poll="adaptive", **keys)
+
+    def iterations(self):
+        return [worker["iterations"] for worker in self.switch.ctl("status")["workers"]]
+
+    def all_sleep(self):
+        before = self.iterations()
+        time.sleep(LOOK_S)
+        return all(after - earlier < AWAKE for earlier, after in zip(before, self.iterations()))
+
+    def assert_burst_after_each_silence(self, **ring):
+        self.vm(2, **ring)
+        sender = self.vm(1, peer=2, begin=False, **ring).ready()
+        self.switch.wait_up("vm1")
+        for silence in range(1, SILENCES + 1):
+            until(self.all_sleep, "both workers asleep")
+            sender.start(bursts=1)
+            self.wait_packets("vm2", "to_vm", "delivered", BURST * silence)
+            sender.halt()
+        self.assertEqual((self.drops("vm1"), self.drops("vm2", "to_vm")), ({}, {}))
+        self.assert_accounts()
+
+    def test_a_guests_kick_wakes_its_worker_and_the_frames_that_of_the_receiver(self):
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
+        self.assert_burst_after_each_silence()
+
+    def test_packed_rings_kick_likewise(self):
+        self.start_switch(self.vnic(1, worker=0, packed=True), self.vnic(2, worker=1, packed=True))
+        self.assert_burst_after_each_silence(packed_vq=1)
+
+    def test_commands_and_guests_that_come_and_go_are_noticed_in_its_sleep(self):
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
+        until(self.all_sleep, "both workers asleep")
+        self.switch.ctl("vnic", "set", "vm1", "limit=1Gbit")
+        for _ in range(2):
+            guest = self.vm(1)
+            until(self.all_sleep, "both workers asleep")
+            guest.kill()
+            until(lambda: self.switch.vnic("vm1")["state"] == "down", "vm1 down")
