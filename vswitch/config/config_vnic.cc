@@ -26,7 +26,7 @@ constexpr Range kVlanRange{0, 4094};
 constexpr std::array kModes{Word<VhostMode>{"client", VhostMode::kClient},
                             Word<VhostMode>{"server", VhostMode::kServer}};
 /// Keys that can change while the vNIC runs; the others are negotiated with the guest, or decide its queues.
-constexpr std::array<std::string_view, 19> kRunTimeKeys{"guarantee_kind",
+constexpr std::array<std::string_view, 20> kRunTimeKeys{"guarantee_kind",
                                                         "reservation",
                                                         "reservation_pps",
                                                         "size",
@@ -44,7 +44,8 @@ constexpr std::array<std::string_view, 19> kRunTimeKeys{"guarantee_kind",
                                                         "addresses",
                                                         "dhcp",
                                                         "router",
-                                                        "appliances"};
+                                                        "appliances",
+                                                        "worker"};
 
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
@@ -145,11 +146,23 @@ void read_receiving(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& 
                      "it is a part of the traffic from the uplink, and there is none");
 }
 
+/// @param last index into `workers`
+void read_worker(ObjectReader& reader, VnicConfig& vnic, std::size_t last) {
+    const json* const worker = reader.take("worker");
+    if (worker == nullptr || *worker == "auto")
+        return;
+    if (worker->is_string())
+        reader.fault("worker", "0 to " + std::to_string(last) + ", or \"auto\"",
+                     "it is an index into `workers`");
+    else
+        reader.read_integer("worker", vnic.worker, {0, last});
+}
+
 void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base) {
     reader.read_integer("queues", vnic.queues, {1, limits::kQueuesMax});
     vnic.mtu = base.uplink.mtu;
     reader.read_integer("mtu", vnic.mtu, kMtuRange);
-    reader.read_integer("worker", vnic.worker, {0, std::max<std::size_t>(base.workers.size(), 1) - 1});
+    read_worker(reader, vnic, std::max<std::size_t>(base.workers.size(), 1) - 1);
     vnic.isolation = base.isolation;
     reader.reject("spread", "not supported by this version, which runs a vNIC on one worker");
 }

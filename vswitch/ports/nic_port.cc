@@ -274,6 +274,13 @@ NicPort::~NicPort() {
         wakeups_->remove(interrupts_);
 }
 
+void NicPort::serve(Wakeups* wakeups) {
+    if (interrupts_ >= 0)
+        wakeups_->remove(interrupts_);
+    interrupts_ = -1;
+    wakeups_ = device_.interrupts() ? wakeups : nullptr;
+}
+
 Port::Wake NicPort::ask_for_wake() {
     if (wakeups_ == nullptr)
         return Wake::kCannot;

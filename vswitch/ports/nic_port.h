@@ -114,6 +114,8 @@ class NicPort final : public Port {
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    /// Another worker owns the port from now on. Neither is polling.
+    void serve(Wakeups* wakeups);
     /// Frames that are there already are for the caller to find.
     [[nodiscard]] Wake ask_for_wake() override;
     void forget_wake() override;

@@ -68,6 +68,23 @@ void VhostPort::watch_kicks(Connection& one) {
     }
 }
 
+void VhostPort::forget_kicks(Connection& one) {
+    for (const FileHandle& kicks : one.kicks)  // the front-end has the file, too: closing it is not enough
+        wakeups_->remove(kicks.number());
+    one.kicks.clear();
+}
+
+void VhostPort::serve(Notifier& notifier, Wakeups* wakeups) {
+    const std::scoped_lock lock(control_);
+    for (Connection& one : connections_)
+        forget_kicks(one);
+    notifier_ = &notifier;
+    wakeups_ = wakeups;
+    for (Connection& one : connections_)
+        if (one.device)
+            watch_kicks(one);
+}
+
 bool VhostPort::hide(int vid) {
     const std::scoped_lock lock(control_);
     return live_ == vid && device_.exchange(nullptr) != nullptr;
@@ -79,9 +96,7 @@ void VhostPort::reclaim(int vid) {
     if (one.device)
         return_indices(*one.device);
     one.device.reset();
-    for (const FileHandle& kicks : one.kicks)  // the front-end has the file, too: closing it is not enough
-        wakeups_->remove(kicks.number());
-    one.kicks.clear();
+    forget_kicks(one);
 }
 
 void VhostPort::show(int vid, std::uint64_t negotiated) {
@@ -171,7 +186,7 @@ std::uint16_t VhostPort::settle(virtio::Lane& lane, const virtio::BurstResult& r
     if (result.fault != virtio::RingFault::kNone && !std::exchange(lane.named, true)) [[unlikely]]
         note_fault(lane.number, result.fault);
     if (result.notify && lane.call >= 0)
-        notifier_.notify(lane.call);
+        notifier_->notify(lane.call);
     return result.frames;
 }
 

@@ -41,7 +41,7 @@ class VhostPort final : public Port {
     /// @param wakeups of the owning worker; outlives this; null: it never sleeps
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
     VhostPort(rte_mempool* pool, Notifier& notifier, Wakeups* wakeups, std::uint32_t queues)
-        : Port(true), pool_(pool), notifier_(notifier), wakeups_(wakeups), queues_(queues) {}
+        : Port(true), pool_(pool), notifier_(&notifier), wakeups_(wakeups), queues_(queues) {}
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     void return_chains() override;
@@ -63,6 +63,9 @@ class VhostPort final : public Port {
     [[nodiscard]] std::string front_end_fault() const override;
     /// Where the gate notes its refusals.
     [[nodiscard]] FrontEndFault& front_end() { return front_end_; }
+
+    /// Another worker owns the port from now on. Neither is polling.
+    void serve(Notifier& notifier, Wakeups* wakeups);
 
     // Events of connection `vid`: vhost's control thread.
 
@@ -97,6 +100,7 @@ class VhostPort final : public Port {
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
     void watch_kicks(Connection& one);
+    void forget_kicks(Connection& one);
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
@@ -104,7 +108,7 @@ class VhostPort final : public Port {
                           std::uint16_t& too_long);
 
     rte_mempool* pool_;
-    Notifier& notifier_;
+    Notifier* notifier_;
     Wakeups* wakeups_;
     std::uint32_t queues_;
     Counter ring_errors_;

@@ -220,6 +220,12 @@ class Topology final : public SwitchControl {
     void note_states(Nanos now);
     void note_drops(Nanos now);
 
+    // topology_moves.cc
+    /// @throws HostError: the vNIC stays
+    void move(VnicId id, WorkerId to);
+    [[nodiscard]] bool give(Vnic& vnic, WorkerId to);
+    void serve(Vnic& vnic, WorkerId owner);
+
     // topology_report.cc
     void take_snapshots();
     [[nodiscard]] std::vector<TenantTrafficReport> report_tenants() const;

@@ -61,6 +61,8 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const std::scoped_lock lock(mutex_);
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
+    if (changed.worker)
+        move(id, *changed.worker);
     take_snapshots();
     change_guarantee(vnic, changed);
     await(vnic.path->fixed.owner, post_profile(id, changed));

@@ -50,6 +50,25 @@ class WorkersTest(Case):
             self.assertEqual((self.drops(name), self.drops(name, "to_vm")), ({}, {}))
         self.assert_accounts()
 
+    def test_vnics_change_workers_while_frames_cross_and_none_is_lost(self):
+        guest = self.pair(1, 2)
+        self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
+        self.begin(guest, bursts=BURSTS)
+        for move in range(8):
+            name, worker = ("vm1", "vm2")[move % 2], (1, 0, 0, 1)[move % 4]
+            self.wait_more("vm1", "vm2", packets=ENOUGH)
+            self.switch.ctl("vnic", "set", name, f"worker={worker}")
+            self.assertEqual(self.switch.vnic(name)["worker"], worker)
+        self.switch.ctl("vnic", "set", "vm1", "worker=auto")
+        self.wait_more("vm1", "vm2", packets=ENOUGH)
+        self.assert_accounts()
+        guest.halt()
+        self.assert_passed_on("vm1", "vm2")
+        self.assert_passed_on("vm2", "vm1")
+        for name in ("vm1", "vm2"):
+            self.assertEqual((self.drops(name), self.drops(name, "to_vm")), ({}, {}))
+        self.assertRaisesRegex(Exception, 'worker.*2.*0 to 1', self.switch.ctl, "vnic", "set", "vm1", "worker=2")
+
     def test_a_limit_holds_across_workers_and_a_removed_vnic_leaves_the_others_going(self):
         guest, other = self.pair(1, 2), self.pair(3, 4)
         self.start_switch(self.vnic(1, worker=0, limit_pps="4kpps"), self.vnic(2, worker=1), self.vnic(3, worker=1),

@@ -327,10 +327,18 @@ TEST_CASE("the addresses of a running vNIC change, null removes them, and its ow
     CHECK_FALSE(vnic.router);
 }
 
+TEST_CASE("a worker is an index or auto, and may change while the vNIC runs") {
+    CHECK_FALSE(valid_vnic(small_with({{"worker", "auto"}})).worker);
+    CHECK(valid_vnic(small_with({{"worker", 1}})).worker == 1);
+    CHECK(change_faults({{"worker", 1}}).empty());
+    CHECK(has_fault(change_faults({{"worker", 9}}), "change.worker", "0 to 1"));
+    CHECK(has_fault(change_faults({{"worker", "first"}}), "change.worker", "0 to 1, or \"auto\""));
+}
+
 TEST_CASE(
     "a change of a key that is wired or negotiated is refused, and the fault names the keys that can "
     "change") {
-    for (const char* key : {"name", "socket", "mac", "queues", "mode", "tso", "worker"}) {
+    for (const char* key : {"name", "socket", "mac", "queues", "mode", "tso"}) {
         const Faults faults = change_faults({{key, small().value(key, json(1))}});
         INFO(key << ": " << lines_of(faults));
         REQUIRE(faults.size() == 1);
@@ -340,7 +348,7 @@ TEST_CASE(
         change_faults({{"vlan", 3}}), "change.vlan",
         "allowed: guarantee_kind, reservation, reservation_pps, size, time, limit, limit_pps, shares, "
         "cycle_shares, buffers, receive_reservation, receive_limit, receive_shares, "
-        "encrypt_reservation, encrypt_limit, addresses, dhcp, router, appliances; this cannot "
+        "encrypt_reservation, encrypt_limit, addresses, dhcp, router, appliances, worker; this cannot "
         "change while the vNIC runs"));
 }
 

@@ -63,6 +63,8 @@ class RateFeedback {
             receiver_.sweep(now);
     }
 
+    /// A vNIC comes from there: its senders take no advertisement of an earlier sequence.
+    void advertise_behind(const RateFeedback& other) { receiver_.advertise_behind(other.receiver_); }
     /// No vNIC has received frames of late.
     [[nodiscard]] bool idle() const { return receiver_.idle(); }
 

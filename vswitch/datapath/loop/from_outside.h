@@ -24,6 +24,9 @@ class FromOutside {
     unsigned poll_wire(Nanos now, WorkerStats& stats);
     /// Receives one burst of other workers, or the next piece of one that holds super-frames. @return frames
     unsigned poll_inbox(Nanos now);
+    /// Frames for the vNIC that wait in the inbox go to that of its new owner, in order. All workers stand
+    /// still.
+    void pass_frames(const VnicPath& path, WorkerId owner);
     /// Of the last burst of other workers pieces are left.
     [[nodiscard]] bool pieces_wait() const { return !pieces_.empty(); }
 

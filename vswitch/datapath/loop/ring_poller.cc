@@ -129,6 +129,8 @@ unsigned RingPoller::serve_leaving(Nanos now) {
 
 /// @return frames that may be taken from the VM's ring now; 0: the ring is held back
 std::uint16_t RingPoller::allowance(VnicPath& vnic, Nanos now) {
+    if (vnic.leaving) [[unlikely]]
+        return 0;
     if (vnic.profile.refused) [[unlikely]] {
         vnic.release(now);  // the time is counted while it lasts, as it may last for days
         vnic.hold(HoldReason::kRefused, now);

@@ -49,10 +49,13 @@ class RingPoller {
 
     /// @param start the cycle counter at the turn's beginning
     /// @param changes Quiescence::changes(), behind this turn's checkpoint
-    void begin_turn(std::uint64_t start, std::uint64_t changes) {
+    /// @return there are changes since the last turn
+    [[nodiscard]] bool begin_turn(std::uint64_t start, std::uint64_t changes) {
         turn_.begin(start);
-        if (changes != changes_) [[unlikely]]
-            poll_all_again(changes);
+        if (changes == changes_) [[likely]]
+            return false;
+        poll_all_again(changes);
+        return true;
     }
     /// @param moved frames of the whole turn
     void end_turn(unsigned moved) { busy_turns_ = moved != 0 ? busy_turns_ + 1 : 0; }

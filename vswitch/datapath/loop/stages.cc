@@ -125,8 +125,11 @@ Stages::Stages(const Setup& setup, TimingWheel& wheel, CycleBill& bill)
 void Stages::add(VnicPath& path, Nanos now) {
     vnics.add(path);
     floods.add(path);
-    if (path.fixed.owner != worker_)
-        return;
+    if (path.fixed.owner == worker_)
+        own(path, now);
+}
+
+void Stages::own(VnicPath& path, Nanos now) {
     delivery.waiting().change(path, now);
     if (uplink)
         uplink->add(path, now);
@@ -150,8 +153,11 @@ void Stages::remove(VnicPath& path, Nanos now) {
     floods.remove(path);
     delivery.waiting().remove(path);
     vnics.remove(path);
-    if (path.fixed.owner != worker_)
-        return;
+    if (path.fixed.owner == worker_)
+        disown(path, now);
+}
+
+void Stages::disown(VnicPath& path, Nanos now) {
     if (feedback)
         feedback->remove(path);
     if (uplink)
@@ -165,6 +171,17 @@ void Stages::remove(VnicPath& path, Nanos now) {
         requests->remove(path, now, drop);
     for (; !path.local.empty(); path.local.pop())
         drop(path.local.front());
+}
+
+void Stages::give(VnicPath& path, Nanos now) {
+    delivery.waiting().forget(path.fixed.id);
+    disown(path, now);
+}
+
+void Stages::take(VnicPath& path, const Stages& from, Nanos now) {
+    if (feedback)
+        feedback->advertise_behind(*from.feedback);
+    own(path, now);
 }
 
 void Stages::housekeeping(Nanos now) {

@@ -72,6 +72,10 @@ struct Stages {
     void change(VnicPath& path, Nanos now);
     /// Forgets the vNIC; frames of it that wait here are dropped.
     void remove(VnicPath& path, Nanos now);
+    /// The vNIC leaves this worker; none of its frames waits here.
+    void give(VnicPath& path, Nanos now);
+    /// The vNIC comes from another worker's stages, which know it no more.
+    void take(VnicPath& path, const Stages& from, Nanos now);
     void housekeeping(Nanos now);
 
     /// Delivers waiting frames that their VMs take now. @return buffers
@@ -88,6 +92,9 @@ struct Stages {
     TenantTraffic tenants;
 
   private:
+    void own(VnicPath& path, Nanos now);
+    void disown(VnicPath& path, Nanos now);
+
     WorkerId worker_;
 };
 

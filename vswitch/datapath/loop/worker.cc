@@ -28,7 +28,8 @@ Worker::Worker(const Setup& setup)
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     quiescence_.checkpoint(id_);
     bill_.start(start);
-    rings_.begin_turn(start, quiescence_.changes());
+    if (rings_.begin_turn(start, quiescence_.changes())) [[unlikely]]
+        housekeeping_next();  // the agent may wait for commands
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);

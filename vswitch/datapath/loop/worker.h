@@ -48,6 +48,11 @@ class Worker {
     void forget_wakes();
     /// Something is due at a time that is not in the wheel, within a millisecond.
     [[nodiscard]] bool has_deadlines() const;
+    /// None of the vNIC's frames waits in this worker, nor would one in the other be overtaken: it may be
+    /// given to that. All workers stand still; agent.
+    [[nodiscard]] bool may_give(const VnicPath& path, const Worker& to) const;
+    /// Gives the vNIC to another worker. All workers stand still; agent.
+    void give(VnicPath& path, Worker& to, Nanos now);
     /// Makes the next iteration do the housekeeping: the thread has slept.
     void housekeeping_next() { until_housekeeping_ = 1; }
 
@@ -72,6 +77,11 @@ class Worker {
     void change_vnic(VnicId vnic, const VnicProfile& profile, Nanos now);
     void remove_vnic(VnicId vnic, Nanos now);
     void mark_captured(const Capture& capture);
+    // worker_moves.cc
+    [[nodiscard]] bool prepare_to_give(VnicPath& path);
+    [[nodiscard]] bool holds_none_of(const VnicPath& path) const;
+    void take(VnicPath& path, const Worker& from, Nanos now);
+    void settle(Nanos now);
     void claim_shares();
     void read_worker(const command::ReadWorker& wanted);
 

@@ -25,6 +25,13 @@ bool Worker::run_commands(Nanos now) {
         [&](const command::AddVnic& add) { add_vnic(*add.path, now); },
         [&](const command::ChangeVnic& change) { change_vnic(change.vnic, *change.profile, now); },
         [&](const command::RemoveVnic& remove) { remove_vnic(remove.vnic, now); },
+        [&](const command::PrepareMove& move) { *move.ready = prepare_to_give(*move.path); },
+        [&](const command::CancelMove& move) { move.path->leaving = false; },
+        [&](const command::Stand& stand) {
+            stand.still->stand();
+            if (stand.settles == id_)
+                settle(now);
+        },
         [&](const command::UpdateMac& learned) { stages_.vnics.on_update(learned.update, now); },
         [&](const command::ReadVnic& wanted) { read(stages_, wanted.vnic, now, *wanted.stats); },
         [&](const command::ReadWorker& wanted) { read_worker(wanted); },

@@ -19,6 +19,7 @@
 #include "common/spsc_ring.h"
 #include "vswitch/base/vnic_sample.h"
 #include "vswitch/datapath/capture/capture.h"
+#include "vswitch/datapath/loop/standstill.h"
 #include "vswitch/datapath/requests/request_path.h"
 #include "vswitch/datapath/tunnels/tunnel_path.h"
 #include "vswitch/datapath/vnic/mac_table.h"
@@ -43,6 +44,20 @@ struct RemoveVnic {
 /// An address that another worker learned.
 struct UpdateMac {
     MacUpdate update;
+};
+/// Leaves the vNIC's ring alone, so that it can go to another worker.
+struct PrepareMove {
+    VnicPath* path;
+    bool* ready;  ///< none of its frames waits
+};
+/// It stays: its ring is polled again.
+struct CancelMove {
+    VnicPath* path;
+};
+/// Stands still until the agent ends it. The worker that `settles` then takes all frames of its inbox.
+struct Stand {
+    Standstill* still;
+    WorkerId settles;
 };
 struct ReadVnic {
     VnicId vnic;
@@ -100,10 +115,11 @@ struct StopCapture {
 }  // namespace command
 
 using WorkerCommand =
-    std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::UpdateMac,
-                 command::ReadVnic, command::ReadWorker, command::ReadRequests, command::AllocatePeers,
-                 command::ReadPeers, command::SampleVnics, command::TakeDestinations, command::SendFrame,
-                 command::ReceiveSession, command::SendSession, command::StartCapture, command::StopCapture>;
+    std::variant<command::AddVnic, command::ChangeVnic, command::RemoveVnic, command::PrepareMove,
+                 command::CancelMove, command::Stand, command::UpdateMac, command::ReadVnic,
+                 command::ReadWorker, command::ReadRequests, command::AllocatePeers, command::ReadPeers,
+                 command::SampleVnics, command::TakeDestinations, command::SendFrame, command::ReceiveSession,
+                 command::SendSession, command::StartCapture, command::StopCapture>;
 
 class WorkerControl {
   public:

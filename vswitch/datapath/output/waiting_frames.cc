@@ -113,6 +113,10 @@ void WaitingFrames::remove(VnicPath& path) {
         refresh(receiver);
     });
     drop_waiting(path, DropReason::kVnicRemoved);
+    forget(id);
+}
+
+void WaitingFrames::forget(VnicId id) {
     std::erase(measured_, id);
     for (Line& line : lines_)
         if (line.vnic == id)
@@ -120,6 +124,11 @@ void WaitingFrames::remove(VnicPath& path) {
     lines_[id].vnic = id;
     waiting_[id] = {};
     source_shares_.forget(id);
+}
+
+bool WaitingFrames::workers_wait() const {
+    return std::ranges::any_of(fan_in_.waiting(),
+                               [this](LineId line) { return fan_in_.bytes(line, kFromWorkers) != 0; });
 }
 
 /// The flag that every delivery asks.

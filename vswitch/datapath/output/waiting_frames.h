@@ -55,6 +55,12 @@ class WaitingFrames {
     /// dropped.
     void remove(VnicPath& path);
 
+    /// The vNIC of this worker goes to another; none of its frames waits here, and none for it.
+    void forget(VnicId vnic);
+    /// Frames wait for the vNIC.
+    [[nodiscard]] bool waits(VnicId vnic) const { return any_waits(vnic); }
+    /// Frames of other workers' vNICs wait.
+    [[nodiscard]] bool workers_wait() const;
     /// Sends the receiver's frames here, or no longer, when it is captured, or no longer.
     void refresh(VnicPath& to);
     /// Takes frames for a receiver with a limit, or for which frames wait, or did until lately: they are

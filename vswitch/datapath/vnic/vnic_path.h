@@ -91,7 +91,7 @@ inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 [[nodiscard]] VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config,
                                                OnRefused service);
 
-/// Values that never change while the vNIC lives.
+/// Values that never change while the vNIC lives, but for its owner (Worker::give()).
 struct VnicFixed {
     VnicId id = kNoVnic;
     VnicGeneration generation = 0;  ///< differs from that of the vNIC that had the id before
@@ -148,7 +148,7 @@ struct VnicPath {
     }
     [[nodiscard]] bool receive_limited() const { return !profile.receive_bucket.unlimited(); }
 
-    const VnicFixed fixed;
+    VnicFixed fixed;  ///< const, but for the owner, which is another when all workers have stood still
     alignas(64) std::uint64_t quiet_until = 0;  ///< cycles: the ring is left to fill until then
     bool parked = false;                        ///< in the timing wheel: the limit cannot pay
     bool held = false;                          ///< the ring is left alone since held_since, for held_for
@@ -156,6 +156,7 @@ struct VnicPath {
     bool promised : 1 = false;                 ///< `promise` or `encryption_promise` is given
     bool captured : 1 = false;                 ///< frames that pass are shown to captures
     bool silent : 1 = false;                   ///< its ring is not polled until it changes (silent_rings.h)
+    bool leaving : 1 = false;                  ///< its ring is left alone: it goes to another worker
     std::uint16_t empty_polls = 0;             ///< of its ring, since it last gave a frame
     std::uint32_t queued_buffers = 0;          ///< of its frames in queues of this worker, receivers' too
     std::uint32_t frame_bytes_mean = 1538;     ///< of the last burst, to ask for no more than the tokens pay

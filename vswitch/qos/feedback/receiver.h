@@ -89,6 +89,11 @@ class Receiver {
     /// Ends a period: measures, splits, adjusts rates. To be called when due().
     void sweep(Nanos now);
     [[nodiscard]] bool due(Nanos now) const { return now >= due_; }
+    /// Sequences of feedback from now on are above those of the other one.
+    void advertise_behind(const Receiver& other) {
+        if (static_cast<std::int32_t>(other.sequence_ - sequence_) > 0)
+            sequence_ = other.sequence_;
+    }
     /// No vNIC is active: the next periods change nothing.
     [[nodiscard]] bool idle() const { return active_.empty(); }
 

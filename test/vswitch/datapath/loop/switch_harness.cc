@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <thread>
+
+#include "test/support/wait.h"
+#include "vswitch/datapath/loop/vnic_move.h"
 
 namespace weir::testing {
 namespace {
@@ -115,6 +119,37 @@ void SwitchHarness::remove(VnicId id) {
         quiescence_.wait();
     vnics_[id] = {
         .port = {}, .path = {}, .generation = static_cast<VnicGeneration>(vnics_[id].generation + 1)};
+}
+
+bool SwitchHarness::move(VnicId id, WorkerId to) {
+    constexpr unsigned kTurnsMax = 100'000;
+    if (!threaded) {
+        Worker& from = *workers_[path(id).fixed.owner];
+        bool ready = false;
+        post(from.id(), command::PrepareMove{&path(id), &ready});
+        for (unsigned turns = 0; !from.may_give(path(id), *workers_[to]); ++turns)
+            if (turns == kTurnsMax)
+                return false;
+            else
+                turn();
+        from.give(path(id), *workers_[to], now);
+        return true;
+    }
+    VnicMove order{
+        .path = path(id),
+        .to = to,
+        .workers = workers_,
+        .quiescence = quiescence_,
+        .post = [this](WorkerId worker,
+                       const WorkerCommand& command) { return workers_[worker]->control().post(command); },
+        .await =
+            [this](WorkerId worker, std::uint64_t number) {
+                if (number == 0 || !workers_[worker]->control().wait(number, kThreadPatience))
+                    throw std::runtime_error("a worker does not answer");
+            },
+        .now = [this] { return now; },
+        .serve = [] {}};
+    return until([&] { return order.attempt(); }, [] { std::this_thread::yield(); });
 }
 
 void SwitchHarness::post(WorkerId worker, const WorkerCommand& command) {

@@ -52,6 +52,10 @@ class SwitchHarness {
     void change(VnicId id, const VnicConfig& config);
     void remove(VnicId id);
     void post(WorkerId worker, const WorkerCommand& command);
+    /// Gives the vNIC to another worker when none of its frames waits; turns, or the threads, go on until
+    /// then.
+    /// @return false: some never leave
+    [[nodiscard]] bool move(VnicId id, WorkerId to);
     [[nodiscard]] VnicReading snapshot(VnicId id);
     [[nodiscard]] WorkerSnapshot snapshot_worker(WorkerId id);
 

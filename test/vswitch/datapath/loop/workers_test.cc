@@ -1,8 +1,7 @@
 // workers_test.cc - workers in threads of their own under commands: frames that change workers and wait for
-// VMs that are late, addresses that are learned, feedback, vNICs that come and go. Also run under TSan.
+// VMs that are late, addresses that are learned, feedback, vNICs that come, move and go. Also run under TSan.
 //
-// The guests' frames and the agent's commands are counted, not timed; each worker has a clock that its own
-// turns move.
+// The guests' frames and the agent's commands are counted, not timed; each turn of a worker moves the clock.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -105,7 +104,10 @@ class ThreadedSwitch {
             host_.remove(ids_[2]);
             host_.add_again(ids_[2], guest(2), [this](FakePort& port) { attach(port, 2); });
         }
-        CHECK(balanced(host_.snapshot(ids_[1 + round % guests_]).to_vm));
+        const unsigned moved = 1 + round % guests_;
+        host_.now = clock_.load();
+        CHECK(host_.move(ids_[moved], static_cast<WorkerId>(round % (guests_ / 2))));
+        CHECK(balanced(host_.snapshot(ids_[moved]).to_vm));
     }
     /// Until every guest has sent its frames and none waits.
     [[nodiscard]] bool finish() {
@@ -126,7 +128,7 @@ class ThreadedSwitch {
         for (unsigned n = 1; n <= guests_; ++n)
             host_.port(ids_[n]).full = nullptr;
         host_.threaded = false;
-        host_.now = end_;
+        host_.now = clock_;
         host_.settle();
         take();
     }
@@ -193,13 +195,9 @@ class ThreadedSwitch {
     }
     void poll(Worker& worker) {
         constexpr Nanos kStep = 2000;
-        Nanos now = kNanosPerSec;
-        for (; !stop_.load(std::memory_order_relaxed); now += kStep) {
-            worker.run_once(now);
+        while (!stop_.load(std::memory_order_relaxed)) {
+            worker.run_once(clock_.fetch_add(kStep));
             std::this_thread::yield();
-        }
-        Nanos latest = end_.load();
-        while (latest < now && !end_.compare_exchange_weak(latest, now)) {
         }
     }
     /// A host of the wire advertises a rate to the guest, through any worker's queue.
@@ -227,7 +225,7 @@ class ThreadedSwitch {
     std::deque<Talker> talkers_;  // by number - 1; they do not move
     std::vector<VnicId> ids_{kNoVnic};
     std::atomic<bool> stop_{false};
-    std::atomic<Nanos> end_{0};
+    std::atomic<Nanos> clock_{kNanosPerSec};
     MacRelay relay_;
     SwitchHarness host_;
     std::vector<std::thread> threads_;
