@@ -134,6 +134,9 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
     read_workers(reader, config);
     reader.read_flag("isolation", config.isolation);
     reader.read_flag("overcommit", config.overcommit);
+    reader.read_flag("balance", config.balance);
+    if (config.balance && config.workers.size() < 2)
+        reader.fault("balance", "two \"workers\" or more", "there is no other worker for a vNIC to move to");
     reader.read_word<Accounting>("accounting", config.accounting, kAccountings);
     read_socket_path(reader, "control_socket", config.control_socket);
     read_file_path(reader, "cycle_costs", config.cycle_costs);

@@ -173,6 +173,7 @@ struct SwitchConfig {
     std::vector<std::string> eal;        ///< additional EAL arguments
     std::vector<unsigned> workers{1};    ///< cores, one worker each
     std::optional<unsigned> agent_core;  ///< core of the agent; absent = see agent_core()
+    bool balance = false;                ///< vNICs without a `worker` move between workers by themselves
     bool overcommit = false;             ///< true: reservations may exceed the uplink's capacity
     bool isolation = true;               ///< false: forward without limits, reservations and shares
     Accounting accounting = Accounting::kWire;

@@ -258,6 +258,7 @@ void Topology::tick() {
     vhost_->look_at_sockets();
     tick_captures(now);
     note_states(now);
+    balance(now);
     if (now - link_polled_ < kLinkPollPeriod)
         return;
     link_polled_ = now;

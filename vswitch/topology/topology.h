@@ -111,6 +111,13 @@ class Topology final : public SwitchControl {
         bool profile_due = false;        // the last one was not posted: its owner did not answer
         VnicTrack* track = nullptr;      // its history, once all workers have it
         bool was_up = false;             // when events were noted last
+        std::uint64_t cycles_balanced = 0;  // of the snapshot at the last look of the balancer
+    };
+
+    /// The last look of the balancer.
+    struct Balanced {
+        Nanos at = 0;
+        std::vector<std::uint64_t> workers;  ///< their busy cycles
     };
 
     /// A removed vNIC, which may be added again.
@@ -221,9 +228,12 @@ class Topology final : public SwitchControl {
     void note_drops(Nanos now);
 
     // topology_moves.cc
+    /// How long the frames of a vNIC may take to leave its worker, when an operator asks.
+    static constexpr Nanos kLeaveMax = 500'000'000;
     /// @throws HostError: the vNIC stays
-    void move(VnicId id, WorkerId to);
-    [[nodiscard]] bool give(Vnic& vnic, WorkerId to);
+    void move(VnicId id, WorkerId to, Nanos patience);
+    void balance(Nanos now);
+    [[nodiscard]] bool give(Vnic& vnic, WorkerId to, Nanos patience);
     void serve(Vnic& vnic, WorkerId owner);
 
     // topology_report.cc
@@ -268,6 +278,7 @@ class Topology final : public SwitchControl {
     std::string learned_fault_;         // of the file, as last logged
     std::unique_ptr<VhostDriver> vhost_;
     Nanos link_polled_ = 0;
+    Balanced balanced_;
     Nanos guarantees_ended_ = 0;  // end of the last guarantee period
     Nanos billing_period_ = kNanosPerSec;
     std::deque<UsageReport> usage_;

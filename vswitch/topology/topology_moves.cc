@@ -6,20 +6,24 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "common/error.h"
 #include "vswitch/datapath/loop/vnic_move.h"
+#include "vswitch/qos/balancer.h"
 #include "vswitch/topology/topology.h"
 
 namespace weir {
 namespace {
 
-/// How long the frames of a vNIC may take to leave its worker.
-constexpr Nanos kLeaveMax = 500'000'000;
+/// The balancer does not wait for a vNIC that is behind: another time will do.
+constexpr Nanos kLeaveMaxUnasked = 20'000'000;
+constexpr Nanos kBalancePeriod = kNanosPerSec;
 
 }  // namespace
 
-void Topology::move(VnicId id, WorkerId to) {
+void Topology::move(VnicId id, WorkerId to, Nanos patience) {
     Vnic& vnic = *vnics_[id];
     const WorkerId from = vnic.path->fixed.owner;
     if (from == to)
@@ -31,9 +35,9 @@ void Topology::move(VnicId id, WorkerId to) {
             "with \"worker\": " +
             std::to_string(to));
     await_owner(vnic);
-    if (!give(vnic, to))
+    if (!give(vnic, to, patience))
         throw HostError("vNIC " + vnic.config.name + " stays on worker " + std::to_string(from) +
-                        ": its frames did not leave within " + std::to_string(kLeaveMax / 1'000'000) +
+                        ": its frames did not leave within " + std::to_string(patience / 1'000'000) +
                         " ms, as it, or its guest, is behind; try again");
     std::erase(samplings_[from]->vnics, id);
     samplings_[to]->vnics.push_back(id);
@@ -45,9 +49,11 @@ void Topology::move(VnicId id, WorkerId to) {
     vnic.rates.peers.clear();  // the new worker has none yet
     await(to, post_peer_rates(id, rates_of(vnic.config.name).peers));
     spdlog::info("vNIC {} moved from worker {} to {}", vnic.config.name, from, to);
+    history_->events.add_of_vnic(now(), vnic.config.name, EventKind::kMoved,
+                                 "worker " + std::to_string(from) + " to " + std::to_string(to));
 }
 
-bool Topology::give(Vnic& vnic, WorkerId to) {
+bool Topology::give(Vnic& vnic, WorkerId to, Nanos patience) {
     VnicMove move{
         .path = *vnic.path,
         .to = to,
@@ -57,7 +63,7 @@ bool Topology::give(Vnic& vnic, WorkerId to) {
         .await = [this](WorkerId worker, std::uint64_t number) { await(worker, number); },
         .now = [this] { return now(); },
         .serve = [this, &vnic, to] { serve(vnic, to); }};
-    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kLeaveMax);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
     while (!move.attempt()) {
         if (std::chrono::steady_clock::now() > until) {
             move.cancel();
@@ -66,6 +72,40 @@ bool Topology::give(Vnic& vnic, WorkerId to) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;
+}
+
+/// Once a second: at most one vNIC goes to a worker with more cycles, of those that no one has given a
+/// worker.
+void Topology::balance(Nanos now) {
+    if (!config_.balance || workers_.size() < 2 || now - balanced_.at < kBalancePeriod)
+        return;
+    take_snapshots();
+    const auto cycles = static_cast<double>(eal_.cycles(now - std::exchange(balanced_.at, now)));
+    std::vector<double> workers;
+    balanced_.workers.resize(workers_.size());
+    for (const auto& worker : workers_) {
+        const std::uint64_t busy = worker_snapshots_[worker->id()].worker.busy_cycles;
+        workers.push_back(static_cast<double>(busy - std::exchange(balanced_.workers[worker->id()], busy)) /
+                          cycles);
+    }
+    std::vector<VnicLoad> vnics;
+    for (VnicId id = 0; id < vnics_.size(); ++id) {
+        if (!vnics_[id])
+            continue;
+        Vnic& vnic = *vnics_[id];
+        const std::uint64_t busy =
+            vnic.snapshot.cycles - std::exchange(vnic.cycles_balanced, vnic.snapshot.cycles);
+        if (!vnic.config.worker && vnic.config.appliances.empty())
+            vnics.push_back({id, vnic.path->fixed.owner, static_cast<double>(busy) / cycles});
+    }
+    const auto chosen = choose_move(workers, vnics);
+    if (!chosen)
+        return;
+    try {
+        move(chosen->vnic, chosen->to, kLeaveMaxUnasked);
+    } catch (const HostError& error) {
+        spdlog::debug("balance: {}", error.what());
+    }
 }
 
 /// The port's notifications and wakeups are of the worker that polls it.

@@ -62,7 +62,7 @@ void Topology::change_vnic(const VnicConfig& changed) {
     const VnicId id = find(changed.name);
     Vnic& vnic = *vnics_[id];
     if (changed.worker)
-        move(id, *changed.worker);
+        move(id, *changed.worker, kLeaveMax);
     take_snapshots();
     change_guarantee(vnic, changed);
     await(vnic.path->fixed.owner, post_profile(id, changed));

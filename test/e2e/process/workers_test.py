@@ -69,6 +69,16 @@ class WorkersTest(Case):
             self.assertEqual((self.drops(name), self.drops(name, "to_vm")), ({}, {}))
         self.assertRaisesRegex(Exception, 'worker.*2.*0 to 1', self.switch.ctl, "vnic", "set", "vm1", "worker=2")
 
+    def test_balance_places_no_vnic_anew_while_workers_have_cycles_and_needs_two_of_them(self):
+        guest = self.pair(1, 3)
+        self.start_switch(*map(self.vnic, (1, 2, 3, 4)), balance=True)
+        self.begin(guest, bursts=BURSTS)
+        self.wait_more("vm1", "vm3", packets=ENOUGH)
+        self.assertEqual([self.switch.vnic(f"vm{number}")["worker"] for number in (1, 2, 3, 4)], [0, 1, 0, 1])
+        self.switch.ctl("vnic", "set", "vm3", "worker=1")
+        moved = [event for event in self.switch.ctl("events")["events"] if event["event"] == "moved"]
+        self.assertEqual([(event["vnic"], event["detail"]) for event in moved], [("vm3", "worker 0 to 1")])
+
     def test_a_limit_holds_across_workers_and_a_removed_vnic_leaves_the_others_going(self):
         guest, other = self.pair(1, 2), self.pair(3, 4)
         self.start_switch(self.vnic(1, worker=0, limit_pps="4kpps"), self.vnic(2, worker=1), self.vnic(3, worker=1),

@@ -9,9 +9,9 @@ namespace weir {
 
 const char* name_of(EventKind kind) {
     constexpr std::array<const char*, static_cast<std::size_t>(EventKind::kCount)> kNames{
-        "started",         "added",           "changed",         "removed",   "up",          "down",
-        "ring_stopped",    "front_end_fault", "link_lost",       "link_back", "refused",     "served",
-        "guarantee_ended", "held_back",       "held_back_ended", "drops",     "drops_ended", "session"};
+        "started",      "added",           "changed",   "removed",     "moved",   "up",     "down",
+        "ring_stopped", "front_end_fault", "link_lost", "link_back",   "refused", "served", "guarantee_ended",
+        "held_back",    "held_back_ended", "drops",     "drops_ended", "session"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

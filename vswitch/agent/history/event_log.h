@@ -20,6 +20,7 @@ enum class EventKind : std::uint8_t {
     kAdded,
     kChanged,
     kRemoved,
+    kMoved,
     kUp,
     kDown,
     kRingStopped,

@@ -12,6 +12,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <thread>
 
 #include "common/clock.h"
 
@@ -22,9 +24,13 @@ class Standstill {
     explicit Standstill(std::size_t workers) : workers_(workers) {}
 
     void stand() {
+        constexpr unsigned kPauses = 1'000;  // some 20 us: then the agent may be waiting for this core
         arrived_.fetch_add(1, std::memory_order_release);
-        while (!ended_.load(std::memory_order_acquire))
-            rte_pause();
+        for (unsigned pauses = 0; !ended_.load(std::memory_order_acquire); ++pauses)
+            if (pauses < kPauses)
+                rte_pause();
+            else
+                std::this_thread::yield();
     }
     /// @return false when not all workers have arrived within `patience`
     [[nodiscard]] bool all_stand(Nanos patience) const {
