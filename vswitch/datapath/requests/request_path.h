@@ -201,6 +201,7 @@ class RequestPath {
     struct Window {
         std::uint16_t appliance;
         ApplianceGate gate;
+        std::uint32_t shares = 0;  ///< of its open flows
     };
     /// The requests of a segment: their cost together, and their numbers [first, end) in their connection.
     struct Tracked {
@@ -238,6 +239,7 @@ class RequestPath {
                                           Nanos now);
     [[nodiscard]] ServiceFlow* flow_of(const TrackedConnection& connection);
     [[nodiscard]] ApplianceGate* window_of(std::uint16_t appliance);
+    void count_shares(const ServiceFlow& flow, bool counts);
     void on_release(std::uint32_t flow, const RequestGate::Held& held, Nanos now);
     void forget(TrackedConnection& connection, ServiceFlow* flow, bool by_client, Nanos now);
     void finish(ServiceFlow* flow, Nanos now);
@@ -247,7 +249,7 @@ class RequestPath {
     [[nodiscard]] Finished newly_finished(const ServiceFlow* flow);
     void leave_window(ServiceFlow& flow, std::uint64_t tokens);
     void end_era(Nanos now);
-    [[nodiscard]] std::uint64_t part_of(const ServiceFlow& flow, const ApplianceGate& window) const;
+    [[nodiscard]] std::uint64_t part_of(const ServiceFlow& flow) const;
     void bar_if_overdue(ServiceFlow& flow, Nanos now);
     void divide_windows(Nanos now);
     void sweep(Nanos now);
@@ -293,6 +295,7 @@ void RequestPath::remove(const VnicPath& path, Nanos now, Drop&& drop) {
         flow.given_back_at = kNever;
         gate_.close(service.flow, now, drop);
         closed_.forget(service.flow);
+        count_shares(flow, false);
         flow.open = false;
     }
     services_[path.fixed.id].clear();

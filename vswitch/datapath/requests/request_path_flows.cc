@@ -84,6 +84,7 @@ std::uint32_t RequestPath::open_flow(const VnicPath& path, const VnicProfile::Re
         flows_.push_back(std::move(flow));
     else
         *closed = std::move(flow);
+    count_shares(flows_[id], true);
     gate_.open(id, requests.gate, window_of(requests.appliance), now);
     return id;
 }
@@ -96,7 +97,9 @@ void RequestPath::change(const VnicPath& path, Nanos now) {
             if (requests.appliance != flow.appliance)
                 continue;
             flow.limit = requests.limit;
+            count_shares(flow, false);
             flow.promised = requests.gate.window;
+            count_shares(flow, true);
             gate_.change(service.flow, requests.gate, now);
         }
     }
@@ -105,6 +108,13 @@ void RequestPath::change(const VnicPath& path, Nanos now) {
 ApplianceGate* RequestPath::window_of(std::uint16_t appliance) {
     const auto found = std::ranges::find(windows_, appliance, &Window::appliance);
     return found == windows_.end() ? nullptr : &found->gate;
+}
+
+/// The flow's shares belong to its appliance's window, or no longer.
+void RequestPath::count_shares(const ServiceFlow& flow, bool counts) {
+    const auto found = std::ranges::find(windows_, flow.appliance, &Window::appliance);
+    if (found != windows_.end())
+        found->shares += counts ? flow.promised.shares : 0U - flow.promised.shares;
 }
 
 /// A held packet is released: those of its requests that still await a response are at the service now.
@@ -246,22 +256,19 @@ void RequestPath::end_era(Nanos now) {
             leave_window(flow, late);
         }
         if (flow.overdue != 0)
-            if (const ApplianceGate* const window = window_of(flow.appliance); window != nullptr) {
-                flow.part = part_of(flow, *window);
+            if (window_of(flow.appliance) != nullptr) {
+                flow.part = part_of(flow);
                 bar_if_overdue(flow, now);
             }
     }
     tracker_.pending().next_era();
 }
 
-/// The flow's part of a window, by shares.
-std::uint64_t RequestPath::part_of(const ServiceFlow& flow, const ApplianceGate& window) const {
-    std::uint64_t shares = 0;
-    for (const ServiceFlow& other : flows_)
-        if (other.open && other.appliance == flow.appliance)
-            shares += other.promised.shares;
-    shares = std::max<std::uint64_t>(1, shares);
-    const std::uint64_t tokens = window.window();  // in two steps, as the product may exceed 64 bits
+/// The flow's part of its appliance's window, by shares.
+std::uint64_t RequestPath::part_of(const ServiceFlow& flow) const {
+    const Window& window = *std::ranges::find(windows_, flow.appliance, &Window::appliance);
+    const std::uint64_t shares = std::max<std::uint64_t>(1, window.shares);
+    const std::uint64_t tokens = window.gate.window();  // in two steps, as the product may exceed 64 bits
     return std::max<std::uint64_t>(
         1, tokens / shares * flow.promised.shares + tokens % shares * flow.promised.shares / shares);
 }
@@ -285,11 +292,9 @@ void RequestPath::divide_windows(Nanos now) {
     share_due_ = now + LinkShare::kPeriod;
     for (Window& window : windows_) {
         LinkShare& share = *appliances_[window.appliance].window_share;
-        LinkDemand demand{.used = window.gate.outstanding(), .backlogged = window.gate.contended()};
-        for (const ServiceFlow& flow : flows_)
-            if (flow.open && flow.appliance == window.appliance)
-                demand.shares += flow.promised.shares;
-        share.report(worker_, demand);
+        share.report(worker_, {.shares = window.shares,
+                               .used = window.gate.outstanding(),
+                               .backlogged = window.gate.contended()});
         share.divide_when_due(now);
         window.gate.set_window(share.allocation(worker_));
     }
