@@ -233,7 +233,7 @@ class Topology final : public SwitchControl {
     /// @throws HostError: the vNIC stays
     void move(VnicId id, WorkerId to, Nanos patience);
     void balance(Nanos now);
-    [[nodiscard]] bool give(Vnic& vnic, WorkerId to, Nanos patience);
+    [[nodiscard]] std::optional<Nanos> give(Vnic& vnic, WorkerId to, Nanos patience);
     void serve(Vnic& vnic, WorkerId owner);
 
     // topology_report.cc

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,7 +36,8 @@ void Topology::move(VnicId id, WorkerId to, Nanos patience) {
             "with \"worker\": " +
             std::to_string(to));
     await_owner(vnic);
-    if (!give(vnic, to, patience))
+    const std::optional<Nanos> rested = give(vnic, to, patience);
+    if (!rested)
         throw HostError("vNIC " + vnic.config.name + " stays on worker " + std::to_string(from) +
                         ": its frames did not leave within " + std::to_string(patience / 1'000'000) +
                         " ms, as it, or its guest, is behind; try again");
@@ -50,10 +52,13 @@ void Topology::move(VnicId id, WorkerId to, Nanos patience) {
     await(to, post_peer_rates(id, rates_of(vnic.config.name).peers));
     spdlog::info("vNIC {} moved from worker {} to {}", vnic.config.name, from, to);
     history_->events.add_of_vnic(now(), vnic.config.name, EventKind::kMoved,
-                                 "worker " + std::to_string(from) + " to " + std::to_string(to));
+                                 "worker " + std::to_string(from) + " to " + std::to_string(to) +
+                                     "; no worker rested for more than " + std::to_string(*rested / 1000) +
+                                     " us");
 }
 
-bool Topology::give(Vnic& vnic, WorkerId to, Nanos patience) {
+/// @return a bound on the time for which the workers stood still; none: the vNIC stays
+std::optional<Nanos> Topology::give(Vnic& vnic, WorkerId to, Nanos patience) {
     VnicMove move{
         .path = *vnic.path,
         .to = to,
@@ -67,11 +72,11 @@ bool Topology::give(Vnic& vnic, WorkerId to, Nanos patience) {
     while (!move.attempt()) {
         if (std::chrono::steady_clock::now() > until) {
             move.cancel();
-            return false;
+            return std::nullopt;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return true;
+    return move.rested;
 }
 
 /// Once a second: at most one vNIC goes to a worker with more cycles, of those that no one has given a

@@ -1,6 +1,7 @@
 // vnic_move.cc - the commands of a vNIC's move, and the standstill.
 #include "vswitch/datapath/loop/vnic_move.h"
 
+#include <chrono>
 #include <vector>
 
 namespace weir {
@@ -24,6 +25,7 @@ bool VnicMove::stand_and_give() {
     Worker& owner = *workers[to];
     Standstill still(workers.size());
     std::vector<std::uint64_t> numbers;
+    const auto began = std::chrono::steady_clock::now();
     for (const auto& worker : workers)
         numbers.push_back(post(worker->id(), command::Stand{&still, to}));
     quiescence.changed();  // the workers look at their commands in this turn
@@ -33,6 +35,7 @@ bool VnicMove::stand_and_give() {
         serve();
     }
     still.end();
+    rested = static_cast<Nanos>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
     for (const auto& worker : workers)
         await(worker->id(), numbers[worker->id()]);
     return given;

@@ -30,6 +30,8 @@ struct VnicMove {
     [[nodiscard]] bool attempt();
     void cancel();
 
+    Nanos rested = 0;  ///< a bound on the time for which any worker stood still in the last attempt
+
   private:
     [[nodiscard]] bool stand_and_give();
 };
