@@ -69,7 +69,16 @@ std::optional<Nanos> Topology::give(Vnic& vnic, WorkerId to, Nanos patience) {
         .now = [this] { return now(); },
         .serve = [this, &vnic, to] { serve(vnic, to); }};
     const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
-    while (!move.attempt()) {
+    const auto attempt = [&] {
+        try {
+            return move.attempt();
+        } catch (const HostError&) {
+            if (vnic.path->fixed.owner != to)
+                throw;
+            return true;  // it has moved, and a worker is late
+        }
+    };
+    while (!attempt()) {
         if (std::chrono::steady_clock::now() > until) {
             move.cancel();
             return std::nullopt;

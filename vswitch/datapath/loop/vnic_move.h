@@ -19,7 +19,8 @@ struct VnicMove {
     Quiescence& quiescence;
     /// Posts a command. @return its number
     std::function<std::uint64_t(WorkerId, const WorkerCommand&)> post;
-    /// Returns when the worker has done the command of this number.
+    /// Returns when the worker has done the command of this number; throws when it does not answer: the vNIC
+    /// then stays, or has gone already.
     std::function<void(WorkerId, std::uint64_t)> await;
     std::function<Nanos()> now;
     /// Makes the port the new owner's, while all workers stand still.
@@ -33,7 +34,8 @@ struct VnicMove {
     Nanos rested = 0;  ///< a bound on the time for which any worker stood still in the last attempt
 
   private:
-    [[nodiscard]] bool stand_and_give();
+    struct Attempt;
+    [[nodiscard]] bool stand_and_give(Attempt& made);
 };
 
 }  // namespace weir

@@ -1,9 +1,11 @@
 // moves_test.cc - vNICs that go to another worker while they send and receive: order, counts, limits.
 // Source: docs/algorithms.md 3.16.
+#include <stdexcept>
 #include <vector>
 
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/loop/switch_harness.h"
+#include "vswitch/datapath/loop/vnic_move.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -112,4 +114,34 @@ TEST_CASE("a vNIC that moved has its promises at its new worker, and its old one
     CHECK(host.snapshot_worker(1).uplink.tx.delivered.packets == kFrames);
     host.remove(vm1);
     CHECK_FALSE(host.has(vm1));
+}
+
+TEST_CASE("a move during which a worker does not answer leaves nothing behind that stops it, or the ring") {
+    MovingHost moving;
+    SwitchHarness& host = moving.host;
+    for (const unsigned answers : {0U, 1U}) {
+        unsigned left = answers;
+        VnicMove order{
+            .path = host.path(moving.vm1),
+            .to = 1,
+            .workers = host.workers(),
+            .quiescence = host.quiescence(),
+            .post = [&](WorkerId worker,
+                        const WorkerCommand& command) { return host.worker(worker).control().post(command); },
+            .await =
+                [&](WorkerId, std::uint64_t) {
+                    if (left-- == 0)
+                        throw std::runtime_error("no answer");
+                    while (host.worker(0).run_commands(host.now)) {
+                    }
+                },
+            .now = [&] { return host.now; },
+            .serve = [] {}};
+        CHECK_THROWS(order.attempt());  // at the preparation, then behind the standstill
+        host.settle();
+        moving.offer(1);
+        host.run(10'000'000);
+        CHECK(moving.seen.size() == answers + 1);
+        CHECK(host.path(moving.vm1).fixed.owner == 0);
+    }
 }
