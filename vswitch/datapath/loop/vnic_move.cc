@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace weir {
@@ -22,9 +23,9 @@ bool VnicMove::attempt() {
         return made->ready && stand_and_give(*made);
     } catch (...) {
         made->still.end();
-        // A worker that does not answer may come to the commands at any time: they stay, and the ring does
-        // not.
-        (void)made.release();
+        // A worker that does not answer may come to the commands at any time.
+        static std::vector<std::unique_ptr<Attempt>> abandoned;
+        abandoned.push_back(std::move(made));
         if (path.fixed.owner == from)
             (void)workers[from]->control().post(command::CancelMove{&path});
         throw;
