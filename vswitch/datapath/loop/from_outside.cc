@@ -163,17 +163,19 @@ void FromOutside::from_tunnel_to(const Passage& passage, VnicPath& to, Direction
     passage.deliver(to, frame);
 }
 
-void FromOutside::pass_frames(const VnicPath& path, WorkerId owner) {
+void FromOutside::pass_frames(const VnicPath& path) {
     std::array<rte_mbuf*, limits::kInboxFrames> frames;
-    const std::uint16_t count = inboxes_[worker_]->take(frames.data(), limits::kInboxFrames);
-    for (std::uint16_t i = 0; i < count; ++i) {
-        const FrameWord word = FrameWord::of(frames[i]);
-        const bool is_its = word.destination == path.fixed.id && word.generation == path.fixed.generation;
-        if (inboxes_[is_its ? owner : worker_]->post(&frames[i], 1) == 1)
+    Inbox& inbox = *inboxes_[worker_];
+    const std::uint16_t count = inbox.take(frames.data(), limits::kInboxFrames);
+    for (rte_mbuf* frame : std::span(frames).first(count)) {
+        const FrameWord word = FrameWord::of(frame);
+        if (word.destination != path.fixed.id || word.generation != path.fixed.generation) {
+            (void)inbox.post(&frame, 1);  // it has just left its place
             continue;
-        stages_.tap.lost(CapturePoint::from_vm(source_of(frames[i])), frames[i], DropReason::kWorkerRingFull);
-        rte_pktmbuf_free(frames[i]);
-        ++stages_.delivery.handoff.vnic_gone;
+        }
+        OneFrame one(frame, frame->pkt_len + overhead_bytes_);
+        stages_.delivery.handoff.vnic_gone +=
+            stages_.delivery.hand_over(path, one.run(), word.origin, source_of(frame)) == 0;
     }
 }
 

@@ -26,7 +26,7 @@ class FromOutside {
     unsigned poll_inbox(Nanos now);
     /// Frames for the vNIC that wait in the inbox go to that of its new owner, in order. All workers stand
     /// still.
-    void pass_frames(const VnicPath& path, WorkerId owner);
+    void pass_frames(const VnicPath& path);
     /// Of the last burst of other workers pieces are left.
     [[nodiscard]] bool pieces_wait() const { return !pieces_.empty(); }
 

@@ -38,7 +38,7 @@ void Worker::give(VnicPath& path, Worker& to, Nanos now) {
     claim_shares();
     path.fixed.owner = to.id_;
     to.take(path, *this, now);
-    from_outside_.pass_frames(path, to.id_);
+    from_outside_.pass_frames(path);
 }
 
 void Worker::take(VnicPath& path, const Worker& from, Nanos now) {
