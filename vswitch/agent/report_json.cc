@@ -77,6 +77,7 @@ json worker_json(const SwitchReport& report, const WorkerReport& worker) {
             {"busy_iterations", stats.busy_iterations},
             {"busy_cycles", stats.busy_cycles},
             {"idle_cycles", stats.idle_cycles},
+            {"sleeps", stats.sleeps},
             {"packets", stats.packets},
             {"bursts", stats.bursts},
             {"mean_burst", ratio(stats.packets, stats.bursts)},

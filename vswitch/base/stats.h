@@ -131,6 +131,7 @@ struct WorkerStats {
     std::uint64_t busy_iterations = 0;
     std::uint64_t busy_cycles = 0;
     std::uint64_t idle_cycles = 0;
+    std::uint64_t sleeps = 0;  ///< until an event, naps not counted
     std::uint64_t packets = 0;
     std::uint64_t bursts = 0;
 };

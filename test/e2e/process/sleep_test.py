@@ -1,7 +1,6 @@
 """sleep_test.py - workers with `poll: adaptive` sleep while no frame comes, and each frame that comes then is delivered."""
 
 import os
-import time
 
 from case import Case
 from switch import Switch
@@ -9,21 +8,19 @@ from wait import until
 
 BURST = 32
 SILENCES = 5
-LOOK_S = 0.2
-AWAKE = 1_000       # iterations: of a worker that polls within 1 ms, of one that naps for 100 us in LOOK_S
 
 
 class SleepTest(Case):
     def start_switch(self, *vnics, **keys):
         return super().start_switch(*vnics, workers=[0, 1], poll="adaptive", **keys)
 
-    def iterations(self):
-        return [worker["iterations"] for switch in (self.switch, self.far) if switch for worker in switch.ctl("status")["workers"]]
+    def sleeps(self):
+        """Of each worker, so far. To ask wakes it, and it sleeps again."""
+        return [worker["sleeps"] for switch in (self.switch, self.far) if switch for worker in switch.ctl("status")["workers"]]
 
-    def all_sleep(self):
-        before = self.iterations()
-        time.sleep(LOOK_S)
-        return all(after - earlier < AWAKE for earlier, after in zip(before, self.iterations()))
+    def wait_asleep(self):
+        before = self.sleeps()
+        until(lambda: all(now > earlier for earlier, now in zip(before, self.sleeps())), "all workers asleep again")
 
     def setUp(self):
         super().setUp()
@@ -42,7 +39,7 @@ class SleepTest(Case):
         sender = self.vm(1, peer=2, begin=False, **ring).ready()
         (self.far or self.switch).wait_up("vm1")
         for silence in range(1, SILENCES + 1):
-            until(self.all_sleep, "all workers asleep")
+            self.wait_asleep()
             sender.start(bursts=1)
             self.wait_packets("vm2", "to_vm", "delivered", BURST * silence)
             sender.halt()
@@ -66,10 +63,10 @@ class SleepTest(Case):
 
     def test_commands_and_guests_that_come_and_go_are_noticed_in_its_sleep(self):
         self.start_switch(self.vnic(1, worker=0), self.vnic(2, worker=1))
-        until(self.all_sleep, "all workers asleep")
+        self.wait_asleep()
         self.switch.ctl("vnic", "set", "vm1", "limit=1Gbit")
         for _ in range(2):
             guest = self.vm(1)
-            until(self.all_sleep, "all workers asleep")
+            self.wait_asleep()
             guest.kill()
             until(lambda: self.switch.vnic("vm1")["state"] == "down", "vm1 down")

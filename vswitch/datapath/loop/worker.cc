@@ -60,10 +60,13 @@ bool Worker::drained() {
 }
 
 Port::Wake Worker::ask_for_wakes() {
-    if (negotiation_)
-        negotiation_->report_idle();
     const Port::Wake wire = stages_.uplink ? stages_.uplink->ask_for_wake() : Port::Wake::kWill;
     return wire == Port::Wake::kWill ? rings_.ask_for_wakes() : wire;
+}
+
+void Worker::report_idle() {
+    if (negotiation_)
+        negotiation_->report_idle();
 }
 
 void Worker::forget_wakes() {

@@ -46,6 +46,8 @@ class Worker {
     /// Asks all that gives frames to wake the worker; forget_wakes() always follows.
     [[nodiscard]] Port::Wake ask_for_wakes();
     void forget_wakes();
+    /// The worker is about to sleep: others may use its part of the link.
+    void report_idle();
     /// Something is due at a time that is not in the wheel, within a millisecond.
     [[nodiscard]] bool has_deadlines() const;
     /// None of the vNIC's frames waits in this worker, nor would one in the other be overtaken: it may be

@@ -4,7 +4,7 @@
 #include <rte_cycles.h>
 #include <sys/prctl.h>
 
-#include "vswitch/datapath/loop/hand_over.h"
+#include "vswitch/datapath/loop/fall_asleep.h"
 
 namespace weir {
 namespace {
@@ -60,8 +60,11 @@ void WorkerThread::rest() {
     if (!worker_.drained())
         return;
     if (const Port::Wake wake = fall_asleep(*this); wake != Port::Wake::kReady) {
+        worker_.report_idle();
         quiescence_.offline(worker_.id());  // the agent need not wait until the sleep ends
-        wakeups_.sleep(wake == Port::Wake::kWill && !worker_.has_deadlines() ? kSleepMax : nap_);
+        const bool until_event = wake == Port::Wake::kWill && !worker_.has_deadlines();
+        worker_.stats.sleeps += until_event;
+        wakeups_.sleep(until_event ? kSleepMax : nap_);
         quiescence_.online(worker_.id());
         tick_ = rte_rdtsc();
         worker_.housekeeping_next();

@@ -26,7 +26,7 @@ class WorkerThread {
     void run();
     void stop();
 
-    // The steps of fall_asleep() (hand_over.h).
+    // The steps of fall_asleep() (fall_asleep.h).
 
     void lie_down() { wakeups_.lie_down(); }
     [[nodiscard]] Port::Wake ask_for_wakes() { return worker_.ask_for_wakes(); }

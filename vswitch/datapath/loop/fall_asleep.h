@@ -1,4 +1,4 @@
-// hand_over.h - a worker falls asleep so that no frame waits for it: the order of the steps.
+// fall_asleep.h - a worker falls asleep so that no frame waits for it: the order of the steps.
 // Source: docs/algorithms.md 3.15. Units: none. Threads: owning worker.
 //
 // First other threads learn that the worker lies down, then guests are asked for kicks and devices for

@@ -1,7 +1,7 @@
-// hand_over_test.cc - a worker that falls asleep while a guest sends and another worker posts: every order of
-// their steps. The guest's steps come before any read of its memory by the worker, which WEIR_FUZZ makes a
+// fall_asleep_test.cc - a worker that falls asleep while a guest sends and another worker posts: every order
+// of their steps. The guest's steps come before any read of its memory by the worker, which WEIR_FUZZ makes a
 // hook of; the rings, the wakeups and the hand-over are those of the switch.
-#include "vswitch/datapath/loop/hand_over.h"
+#include "vswitch/datapath/loop/fall_asleep.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -257,7 +257,7 @@ constexpr auto kLookFirst = [](auto& sleeper) { return look_first(sleeper); };
 
 }  // namespace
 
-TEST_CASE("hand-over: no frame of a guest waits for a sleeping worker, in any order of steps") {
+TEST_CASE("sleep: no frame of a guest waits for a sleeping worker, in any order of steps") {
     for (const bool event_index : {false, true}) {
         const Outcome split = all_orders<SplitDriver>(event_index, 2, 0, kFallAsleep);
         CHECK(split.lost == 0);
@@ -268,13 +268,13 @@ TEST_CASE("hand-over: no frame of a guest waits for a sleeping worker, in any or
     }
 }
 
-TEST_CASE("hand-over: nor does a frame of another worker, beside a guest's") {
+TEST_CASE("sleep: nor does a frame of another worker, beside a guest's") {
     CHECK(all_orders<SplitDriver>(false, 0, 3, kFallAsleep).lost == 0);
     CHECK(all_orders<SplitDriver>(true, 1, 1, kFallAsleep).lost == 0);
     CHECK(all_orders<PackedDriver>(true, 1, 1, kFallAsleep).lost == 0);
 }
 
-TEST_CASE("hand-over: a worker that looks before it asks would lose frames") {
+TEST_CASE("sleep: a worker that looks before it asks would lose frames") {
     CHECK(all_orders<SplitDriver>(false, 2, 0, kLookFirst).lost > 0);
     CHECK(all_orders<PackedDriver>(false, 2, 0, kLookFirst).lost > 0);
 }
