@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 
 namespace weir::bench {

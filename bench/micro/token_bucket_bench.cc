@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/cycles.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 
 namespace weir::bench {
 namespace {

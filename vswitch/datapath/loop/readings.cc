@@ -13,8 +13,8 @@ void read(const Stages& stages, VnicId vnic, Nanos now, VnicReading& into) {
     static_cast<VnicStats&>(into) = path.stats;
     assert(balanced(into.from_vm) && balanced(into.to_vm));
     into.learned = path.guard.learned();
-    const TokenBucket& limit = path.limiter.bucket(0);
-    into.limit_left = limit.profile().unlimited() ? std::nullopt : std::optional(limit.level(now));
+    const bool unlimited = path.limiter.profile(Limiter::kBytes).unlimited();
+    into.limit_left = unlimited ? std::nullopt : std::optional(path.limiter.level(Limiter::kBytes, now));
     if (stages.uplink) {
         into.limiters = stages.uplink->egress().limits().advertised(vnic);
         into.cluster_bytes = stages.uplink->egress().limits().sent_bytes(vnic);

@@ -31,7 +31,7 @@
 #include "vswitch/datapath/vnic/mac_table.h"
 #include "vswitch/datapath/vnic/tenant_traffic.h"
 #include "vswitch/ports/port.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 #include "vswitch/qos/requests/request_gate.h"
 #include "vswitch/qos/schedulers/encryption_promise.h"
 #include "vswitch/qos/schedulers/link_scheduler.h"

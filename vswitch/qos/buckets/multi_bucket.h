@@ -77,18 +77,4 @@ class MultiBucket {
     std::array<TokenBucket, N> buckets_;
 };
 
-/// A vNIC's limit: bytes and packets, unlimited until set. One cache line, so that 100,000 of them prefetch
-/// well.
-class alignas(64) Limiter : public MultiBucket<2> {
-  public:
-    static constexpr std::size_t kBytes = 0;
-    static constexpr std::size_t kPackets = 1;
-
-    void set_profiles(const BucketProfile& bytes, const BucketProfile& packets, Nanos now) {
-        bucket(kBytes).set_profile(bytes, now);
-        bucket(kPackets).set_profile(packets, now);
-    }
-};
-static_assert(sizeof(Limiter) == 64);
-
 }  // namespace weir

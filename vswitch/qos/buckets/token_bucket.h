@@ -24,6 +24,8 @@ class TokenBucket {
     TokenBucket() : TokenBucket(unlimited_profile()) {}
     explicit TokenBucket(const BucketProfile& profile)
         : profile_(profile), full_at_(profile.parked() ? kParkedOrigin : 0) {}
+    /// As another one is at this moment.
+    TokenBucket(const BucketProfile& profile, FineTime full_at) : profile_(profile), full_at_(full_at) {}
 
     /// Level >= min(cost, capacity). A cost of 0 always passes; a parked bucket passes nothing else.
     [[nodiscard]] bool can_pay(std::uint32_t cost, Nanos now) const {
@@ -96,11 +98,19 @@ class TokenBucket {
         return price == 0 || full_at_ + std::min(price, profile_.burst_time) <= now + profile_.burst_time;
     }
     void take(FineTime price, FineTime now) { full_at_ = std::max(full_at_, now) + price; }
+    [[nodiscard]] FineTime full_at() const { return full_at_; }
+    /// Prices costs by the profile from now on, and pays none: a share of a common bucket does
+    /// (common_bucket.h).
+    void close(const BucketProfile& profile) {
+        profile_ = profile;
+        full_at_ = kParkedOrigin;
+    }
 
-  private:
     // While parked no time passes: full_at_ is this origin plus the debt, one tick per token. It lies beyond
     // every `now`, so that affords() needs no test for it.
     static constexpr FineTime kParkedOrigin = FineTime{1} << 63;
+
+  private:
     // Levels between two profiles: 1/65536 token.
     static constexpr unsigned kLevelBits = 16;
 

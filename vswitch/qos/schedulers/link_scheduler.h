@@ -20,7 +20,7 @@
 
 #include "common/types.h"
 #include "vswitch/base/limits.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 #include "vswitch/qos/schedulers/class_queue.h"
 #include "vswitch/qos/schedulers/deficit_round_robin.h"

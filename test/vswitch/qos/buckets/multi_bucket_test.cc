@@ -1,9 +1,8 @@
 // multi_bucket_test.cc - several resources, all or nothing.
-#include "vswitch/qos/buckets/multi_bucket.h"
-
 #include "test/support/amounts.h"
 #include "test/support/catch.h"
 #include "test/support/random.h"
+#include "vswitch/qos/buckets/limiter.h"
 
 using namespace weir;
 using weir::testing::kMs;
@@ -81,7 +80,6 @@ TEST_CASE("a vNIC's limit holds bytes and packets, is unlimited until set, and f
     CHECK(limit.admit({100, 1}, 0));
     CHECK(limit.admit({100, 1}, 0));
     CHECK_FALSE(limit.admit({100, 1}, 0));
-    CHECK(limit.slowest({100, 1}) == Limiter::kPackets);
     CHECK(limit.ready_at({100, 1}) == 1 * kMs);
     CHECK(sizeof(Limiter) == 64);
 }

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "test/support/catch.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 #include "vswitch/qos/buckets/timing_wheel.h"
 
 using namespace weir;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "test/support/catch.h"
-#include "vswitch/qos/buckets/multi_bucket.h"
+#include "vswitch/qos/buckets/limiter.h"
 
 using namespace weir;
 
