@@ -25,6 +25,7 @@ class FakePort final : public Port {
     void return_chains() override;
     [[nodiscard]] std::uint64_t straight_frames() const override { return straight; }
     [[nodiscard]] bool up() const override { return attached; }
+    [[nodiscard]] std::uint16_t rings() const override { return receive_rings; }
     [[nodiscard]] PortOffloads offloads() const override { return taken; }
     [[nodiscard]] std::vector<std::string> features() const override { return {"fake"}; }
 
@@ -49,6 +50,7 @@ class FakePort final : public Port {
     std::function<void()> when_full;
     std::size_t ring_frames = 256;        ///< `received` holds no more
     std::size_t buffer_bytes = SIZE_MAX;  ///< a frame that is longer fits no buffer of the VM
+    std::uint16_t receive_rings = 1;      ///< 0: of a member whose queue pairs the guest does not use
     bool peeks = false;                   ///< the switch may know where the next of `offered` goes
     bool attached = true;                 ///< false: nothing comes, nothing is taken
     bool leaves = false;                  ///< the payloads of long frames are left with the VM

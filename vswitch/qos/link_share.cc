@@ -8,7 +8,8 @@
 
 namespace weir {
 
-LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity) : workers_(workers), capacity_(capacity) {
+LinkShare::LinkShare(std::size_t workers, std::uint64_t capacity, std::uint64_t start_fraction)
+    : workers_(workers), start_fraction_(start_fraction), capacity_(capacity) {
     for (std::size_t i = 0; i < workers_; ++i) {
         slots_[i].allocation.store(capacity / workers_, std::memory_order_relaxed);
         slots_[i].reservable.store(capacity, std::memory_order_relaxed);
@@ -30,18 +31,16 @@ void LinkShare::report(WorkerId worker, const LinkDemand& demand) {
 }
 
 void LinkShare::divide() {
-    // A worker without backlog may grow by half per period, and always has 1/16 of an equal part to start
-    // with.
-    constexpr std::uint64_t kStartFraction = 16;
     std::array<Claim, limits::kWorkersMax> claims;
     std::array<std::uint64_t, limits::kWorkersMax> parts{};
     const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
+    const std::uint64_t start = start_fraction_ != 0 ? capacity / workers_ / start_fraction_ : 0;
     std::uint64_t reserved = 0;
     for (std::size_t i = 0; i < workers_; ++i) {
         Slot& slot = slots_[i];
         reserved += slot.reservation.load(std::memory_order_relaxed);
         const std::uint64_t used = slot.used.load(std::memory_order_relaxed);
-        const std::uint64_t modest = used + used / 2 + capacity / workers_ / kStartFraction;
+        const std::uint64_t modest = used + used / 2 + start;  // it may grow by half per period
         claims[i].shares = std::max(1U, slot.shares.load(std::memory_order_relaxed));
         claims[i].demand = slot.backlogged.load(std::memory_order_relaxed) ? Claim::kNoLimit : modest;
         claims[i].reservation = std::min(slot.reservation.load(std::memory_order_relaxed), claims[i].demand);

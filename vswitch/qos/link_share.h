@@ -37,8 +37,12 @@ class LinkShare {
   public:
     static constexpr Nanos kPeriod = 200'000;
 
+    /// Of an equal part, which a worker that used nothing has to start with.
+    static constexpr std::uint64_t kStartFraction = 16;
+
     /// Starts with equal parts.
-    LinkShare(std::size_t workers, std::uint64_t capacity);
+    /// @param start_fraction 0: a worker that used nothing has a part when it reports a backlog
+    LinkShare(std::size_t workers, std::uint64_t capacity, std::uint64_t start_fraction = kStartFraction);
 
     void report(WorkerId worker, const LinkDemand& demand);
     [[nodiscard]] std::uint64_t allocation(WorkerId worker) const {
@@ -70,6 +74,7 @@ class LinkShare {
     };
 
     std::size_t workers_;
+    std::uint64_t start_fraction_;
     std::atomic<std::uint64_t> capacity_;
     alignas(64) std::atomic<Nanos> due_{0};
     std::array<Slot, limits::kWorkersMax> slots_{};

@@ -115,20 +115,59 @@ void RateFeedback::on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypt
     } else if (to >= limits::kVnicsMax || setup_.directory[to] == nullptr ||
                setup_.directory[to]->fixed.encrypted != encrypted) {
         ++stats.unknown;
-    } else if (const WorkerId owner = setup_.directory[to]->fixed.owner; owner != setup_.id) {
-        set_destination(frame, setup_.directory[to]->fixed, FrameOrigin::kFeedback);
-        if (setup_.inboxes[owner]->post(&frame, 1) == 1)
-            return;
-        ++stats.unsent;
+    } else if (const VnicPath& path = *setup_.directory[to]; path.member) {
+        apply_to_members(path, frame, message, now);
+    } else if (path.fixed.owner != setup_.id) {
+        pass_on(path, frame);
+        return;
     } else {
-        apply(to, message, now);
+        apply(path, message, now);
     }
     rte_pktmbuf_free(frame);
 }
 
-void RateFeedback::apply(VnicId vnic, const FeedbackMessage& message, Nanos now) {
+void RateFeedback::on_passed_feedback(rte_mbuf* frame, const VnicPath& to, Nanos now) {
+    if (to.fixed.owner != setup_.id) {
+        pass_on(to, frame);
+        return;
+    }
+    FeedbackMessage message;
+    if (read_feedback(first_buffer(frame), to.fixed.vlan, key_, message) == FeedbackVerdict::kValid)
+        apply(to, message, now);
+    rte_pktmbuf_free(frame);
+}
+
+void RateFeedback::pass_on(const VnicPath& to, rte_mbuf* frame) {
+    set_destination(frame, to.fixed, FrameOrigin::kFeedback);
+    if (setup_.inboxes[to.fixed.owner]->post(&frame, 1) == 1)
+        return;
+    ++stats.unsent;
+    rte_pktmbuf_free(frame);
+}
+
+/// Each member learns which destinations have a limiter, though the home's alone holds frames back.
+void RateFeedback::apply_to_members(const VnicPath& to, const rte_mbuf* frame, const FeedbackMessage& message,
+                                    Nanos now) {
+    for (const VnicId id : to.member->spread.all()) {
+        const VnicPath* const member = setup_.directory[id];
+        if (member == nullptr)
+            continue;
+        if (member->fixed.owner == setup_.id)
+            apply(*member, message, now);
+        else if (rte_mbuf* copy = rte_pktmbuf_copy(frame, setup_.pool, 0, UINT32_MAX); copy != nullptr)
+            pass_on(*member, copy);
+        else
+            ++stats.unsent;
+    }
+}
+
+void RateFeedback::apply(const VnicPath& to, const FeedbackMessage& message, Nanos now) {
     using Change = DestinationLimits::Change;
-    switch (setup_.uplink.on_feedback(vnic, message.from, message.rate, message.sequence, now)) {
+    const Change change =
+        setup_.uplink.on_feedback(to.fixed.id, message.from, message.rate, message.sequence, now);
+    if (!to.fixed.is_home())
+        return;
+    switch (change) {
         case Change::kOpened:
         case Change::kChanged:
         case Change::kNotNeeded:

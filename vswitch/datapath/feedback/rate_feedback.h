@@ -57,6 +57,8 @@ class RateFeedback {
     /// Consumes an untagged feedback frame from the wire. A vNIC that encrypts accepts only frames that came
     /// `encrypted`, any other vNIC only frames that did not.
     void on_feedback(rte_mbuf* frame, std::uint16_t vlan, bool encrypted, Nanos now);
+    /// The same for a frame that another worker passed on, for a vNIC or member of this worker.
+    void on_passed_feedback(rte_mbuf* frame, const VnicPath& to, Nanos now);
     /// Ends a period of the receiver when it is due. To be called in every iteration.
     void sweep(Nanos now) {
         if (receiver_.due(now))
@@ -78,7 +80,10 @@ class RateFeedback {
 
   private:
     void advertise(const VnicPath& to, rte_mbuf* answered, const Feedback& feedback, Nanos now);
-    void apply(VnicId vnic, const FeedbackMessage& message, Nanos now);
+    void apply(const VnicPath& to, const FeedbackMessage& message, Nanos now);
+    void apply_to_members(const VnicPath& to, const rte_mbuf* frame, const FeedbackMessage& message,
+                          Nanos now);
+    void pass_on(const VnicPath& to, rte_mbuf* frame);
 
     Setup setup_;
     FeedbackKey key_;

@@ -188,7 +188,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, Captu
         if (last == kToUplink)
             bytes += static_cast<std::uint32_t>(wire_frames) * fixed.tag_bytes;
         offered_bytes += bytes;
-        if (last == fixed.id)
+        if (last == fixed.id || last == fixed.home)
             verdict = verdict == DropReason::kCount ? DropReason::kHairpin : verdict;
         if (verdict != DropReason::kCount) [[unlikely]] {
             tap.drop(stats, CapturePoint::from_vm(fixed.id), frame, bytes, verdict);

@@ -50,7 +50,8 @@ Floods::~Floods() {
 }
 
 void Floods::add(const VnicPath& path) {
-    members_.add(path.fixed.id, path.fixed.vlan, !path.fixed.anti_spoofing);
+    if (path.fixed.is_home())
+        members_.add(path.fixed.id, path.fixed.vlan, !path.fixed.anti_spoofing);
 }
 
 void Floods::remove(VnicPath& path) {
@@ -202,7 +203,8 @@ std::uint32_t Floods::copy_to_members(const Passage& passage, FloodQueue& queue,
     for (; queue.next != kNoVnic && used < budget; ++used) {
         VnicPath& to = setup_.vnics.at(queue.next);
         queue.next = members_.next(queue.next, flood.group);
-        if (&to == flood.from || (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
+        if ((flood.from != nullptr && to.fixed.home == flood.from->fixed.home) ||
+            (flood.from == nullptr && to.fixed.encrypted != flood.encrypted))
             continue;
         used += flood.weight - 1U;
         queue.copies += copy_to(passage, to, flood.frame);

@@ -50,10 +50,15 @@ void FromOutside::from_wire(const Passage& passage, Batch& batch, std::uint16_t*
                 stages_.floods.from_outside(passage, stages_.uplink->stats.rx, run.frames[i], run.bytes[i],
                                             vlans[first + i], false);
         } else {
-            from_wire_to(passage, stages_.vnics.at(batch.to[first]), run, whole);
+            from_wire_to(passage, meter_of(stages_.vnics.at(batch.to[first])), run, whole);
         }
         first = static_cast<std::uint16_t>(first + run.count);
     }
+}
+
+/// The member that takes the frames of the wire: with feedback the home, as a vNIC has one meter.
+VnicPath& FromOutside::meter_of(VnicPath& to) const {
+    return to.fixed.is_home() || !stages_.feedback ? to : stages_.vnics.at(to.fixed.home);
 }
 
 /// The owner meters the run with the VLAN tags that its frames had on the wire, and delivers it without them.
@@ -113,7 +118,11 @@ void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
     const FrameOrigin origin = FrameWord::of(frame).origin;
     VnicPath* const to = stages_.vnics.addressee(frame);
     if (to != nullptr && stages_.feedback && origin == FrameOrigin::kFeedback) {
-        stages_.feedback->on_feedback(frame, to->fixed.vlan, to->fixed.encrypted, passage.now());
+        stages_.feedback->on_passed_feedback(frame, *to, passage.now());
+        return;
+    }
+    if (to != nullptr && to->member && origin == FrameOrigin::kVm && sent_by_member(*to, frame)) {
+        send_for_member(*to, frame, passage.now());
         return;
     }
     if (to != nullptr && stages_.feedback && origin == FrameOrigin::kWire) {
@@ -123,6 +132,21 @@ void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
     if (to == nullptr)
         rte_pktmbuf_free(frame);
     stages_.delivery.handoff.vnic_gone += to == nullptr || !passage.deliver(*to, frame);
+}
+
+/// No VM sends to itself: a frame of the vNIC's own is for the uplink.
+bool FromOutside::sent_by_member(const VnicPath& to, const rte_mbuf* frame) const {
+    const std::uint16_t source = source_of(frame);
+    const VnicPath* const from = source < limits::kVnicsMax ? stages_.vnics.find(source) : nullptr;
+    return stages_.uplink && from != nullptr && from->fixed.home == to.fixed.home;
+}
+
+void FromOutside::send_for_member(VnicPath& home, rte_mbuf* frame, Nanos now) {
+    const std::uint32_t wire_frames = offload::wire_frames(frame);
+    OneFrame one(frame, frame->pkt_len + (wire_frames - 1) * offload::header_bytes(frame) +
+                            wire_frames * (home.fixed.overhead_bytes + home.fixed.tag_bytes));
+    home.stats.from_vm.offered.add(1, one.bytes);
+    stages_.uplink->send(home, one.run(), now);
 }
 
 void FromOutside::from_tunnels(const Passage& passage, const ClearBurst& burst) {
@@ -145,7 +169,7 @@ void FromOutside::from_tunnel(const Passage& passage, rte_mbuf* frame, std::uint
     } else if (found.to == kToAll) {
         stages_.floods.from_outside(passage, in, frame, bytes, found.vlan, true);
     } else {
-        from_tunnel_to(passage, stages_.vnics.at(found.to), in, frame, bytes);
+        from_tunnel_to(passage, meter_of(stages_.vnics.at(found.to)), in, frame, bytes);
     }
 }
 

@@ -121,7 +121,31 @@ void FromVms::route_known(const Passage& passage, VnicPath& from, const Run& run
     else if (stages_.floods.copies_for_tunnels(from)) [[unlikely]]
         to_tunnels(passage, from, run);
     else
+        to_uplink(passage, from, run);
+}
+
+void FromVms::to_uplink(const Passage& passage, VnicPath& from, const Run& run) {
+    if (from.fixed.is_home() || !stages_.uplink->egress().limits().has_any(from.fixed.id)) [[likely]]
         stages_.uplink->send(from, run, passage.now());
+    else
+        send_at_home(passage, from, run);
+}
+
+/// Destinations of a vNIC that is spread have their limiters at its home: a member's frames to them leave
+/// there, and count as the home's.
+[[gnu::noinline]] void FromVms::send_at_home(const Passage& passage, VnicPath& from, const Run& run) {
+    DirectionStats& stats = from.stats.from_vm;
+    const VnicPath& home = stages_.vnics.at(from.fixed.home);
+    for (std::uint16_t i = 0; i < run.count; ++i) {
+        OneFrame one(run.frames[i], run.bytes[i]);
+        const std::uint64_t address = read_head(run.frames[i]).destination;
+        if (stages_.uplink->egress().find_limit(from.fixed.id, address, passage.now()) == kNoDestination)
+            stages_.uplink->send(from, one.run(), passage.now());
+        else if (stages_.delivery.hand_over(home, one.run(), FrameOrigin::kVm, from.fixed.id) != 0)
+            stats.offered.remove(1, run.bytes[i]);
+        else
+            stats.drop(DropReason::kWorkerRingFull, 1, run.bytes[i]);
+    }
 }
 
 /// Some frames to one host are for all hosts by their IP addresses. They are copied for every tunnel, so they
@@ -132,7 +156,7 @@ void FromVms::route_known(const Passage& passage, VnicPath& from, const Run& run
         if (stages_.tunnels->route(run.frames[i]) == kAllTunnels)
             stages_.floods.from_vm_routed(passage, from, one.run(), kToUplink, true);
         else
-            stages_.uplink->send(from, one.run(), passage.now());
+            to_uplink(passage, from, one.run());
     }
 }
 

@@ -46,6 +46,8 @@ class FromVms {
     [[nodiscard]] bool goes_straight(Destination to);
     void route_known(const Passage& passage, VnicPath& from, const Run& run, Destination to, bool whole);
     void route_behind_floods(const Passage& passage, VnicPath& from, const Run& run, Destination to);
+    void to_uplink(const Passage& passage, VnicPath& from, const Run& run);
+    void send_at_home(const Passage& passage, VnicPath& from, const Run& run);
     void to_tunnels(const Passage& passage, VnicPath& from, const Run& run);
     void to_vm(const Passage& passage, VnicPath& from, const Run& run, VnicPath& to, bool whole);
     void release_one(const Passage& passage, VnicPath& from, const PacketRef& ref);

@@ -6,20 +6,51 @@
 namespace weir {
 
 void ShareNegotiation::claim(std::span<VnicPath* const> vnics) {
-    claim_ = {};
+    vnics_ = vnics;
+    spread_.clear();
     receive_claim_ = {};
-    for (const VnicPath* vnic : vnics) {
-        claim_.reservation += vnic->profile.uplink.reservation;
-        claim_.shares += vnic->profile.uplink.shares;
+    for (VnicPath* vnic : vnics) {
+        if (vnic->member)
+            spread_.push_back(vnic);
+        if (!vnic->fixed.is_home())
+            continue;  // the home receives
         receive_claim_.reservation += vnic->profile.receive_reservation;
         receive_claim_.shares += vnic->profile.receive_shares;
     }
+    claim_uplink();
+}
+
+void ShareNegotiation::claim_uplink() {
+    claim_ = {};
+    for (const VnicPath* vnic : vnics_) {
+        claim_.reservation += vnic->uplink.reservation;
+        claim_.shares += vnic->uplink.shares;
+    }
+}
+
+/// The members of vNICs that are spread divide reservation and shares by their use, as workers divide the
+/// link.
+void ShareNegotiation::negotiate_spread(Nanos span, Nanos now) {
+    bool changed = false;
+    for (VnicPath* vnic : spread_) {
+        const bool backlogged = vnic->backlogged();
+        vnic->member->report(vnic->profile.uplink, vnic->stats.uplink_bytes, backlogged, span);
+        vnic->member->spread.parts.divide_when_due(now);
+        if (!vnic->refresh_part())
+            continue;
+        stages_.uplink->change(*vnic, now);
+        changed = true;
+    }
+    if (changed)
+        claim_uplink();
 }
 
 void ShareNegotiation::report_idle() {
     out_.report(worker_, claim_);
     if (stages_.feedback)
         in_.report(worker_, receive_claim_);
+    for (VnicPath* vnic : spread_)
+        vnic->member->report(vnic->profile.uplink, vnic->stats.uplink_bytes, false, LinkShare::kPeriod);
 }
 
 void ShareNegotiation::negotiate(Nanos now) {
@@ -31,6 +62,8 @@ void ShareNegotiation::negotiate(Nanos now) {
         const std::uint64_t more = total - std::exchange(before, total);
         return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
     };
+    if (!spread_.empty()) [[unlikely]]
+        negotiate_spread(span, now);
     LinkDemand demand = claim_;
     LinkDemand in = receive_claim_;
     demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);

@@ -61,10 +61,8 @@ class Uplink {
     /// @return frames that left the scheduler
     unsigned flush(Nanos now);
 
-    void add(VnicPath& path, Nanos now) {
-        egress_.add(path.fixed.id, path.profile.uplink, &path.limiter, now);
-    }
-    void change(const VnicPath& path, Nanos now) { egress_.change(path.fixed.id, path.profile.uplink, now); }
+    void add(VnicPath& path, Nanos now) { egress_.add(path.fixed.id, path.uplink, &path.limiter, now); }
+    void change(const VnicPath& path, Nanos now) { egress_.change(path.fixed.id, path.uplink, now); }
     /// Drops the vNIC's frames in the queues, with a reason.
     void remove(VnicPath& path, Nanos now);
 

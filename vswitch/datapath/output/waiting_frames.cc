@@ -92,7 +92,7 @@ WaitingFrames::~WaitingFrames() {
 
 void WaitingFrames::change(VnicPath& path, Nanos now) {
     const VnicId id = path.fixed.id;
-    fan_in_.set_limit(id, path.profile.receive_bucket, now);
+    fan_in_.set_limit(id, path.profile.receive_bucket, now, path.member ? &path.member->receive : nullptr);
     fan_in_.change(id, claim_of(path), now);
     fan_in_.change(id, kFromWire, wire_claim(path), now);
     for (std::uint16_t ring = 0; ring < waiting_[id].rings; ++ring)

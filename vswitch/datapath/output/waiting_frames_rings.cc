@@ -77,7 +77,8 @@ bool WaitingFrames::any_waits(VnicId vnic) const {
 /// that a flow stays in its line.
 std::uint16_t WaitingFrames::rings_of(const VnicPath& to) {
     Waiting& state = waiting_[to.fixed.id];
-    const auto rings = std::min<std::uint16_t>(to.fixed.port->rings(), limits::kQueuesMax);
+    // A member whose rings the guest has just taken away has none.
+    const auto rings = std::clamp<std::uint16_t>(to.fixed.port->rings(), 1, limits::kQueuesMax);
     if (state.rings != rings && !any_waits(to.fixed.id))
         state.rings = rings;
     return state.rings;

@@ -8,7 +8,8 @@
 namespace weir {
 
 VnicDirectory::VnicDirectory(const Setup& setup)
-    : has_uplink_(setup.has_uplink),
+    : worker_(setup.worker),
+      has_uplink_(setup.has_uplink),
       macs_(setup.worker, setup.mac_aging, setup.shared ? &updates_ : nullptr) {
     update_unknown();
 }
@@ -17,6 +18,9 @@ void VnicDirectory::add(VnicPath& path) {
     const VnicFixed& fixed = path.fixed;
     vnics_[fixed.id] = &path;
     ids_end_ = std::max<VnicId>(ids_end_, static_cast<VnicId>(fixed.id + 1));
+    if (!fixed.is_home())
+        return;  // look_for_vms() finds it when it has a ring
+    here_[fixed.id] = fixed.id;
     learning_ports_ += !fixed.anti_spoofing;
     if (fixed.mac != 0)
         macs_.set_static(mac_key(fixed.mac, fixed.vlan), fixed.id);
@@ -26,6 +30,12 @@ void VnicDirectory::add(VnicPath& path) {
 void VnicDirectory::remove(VnicPath& path) {
     const VnicFixed& fixed = path.fixed;
     vnics_[fixed.id] = nullptr;
+    if (!fixed.is_home()) {
+        if (here_[fixed.home] == fixed.id)
+            go_here(fixed, fixed.home);
+        macs_.forget(fixed.id);
+        return;
+    }
     learning_ports_ -= !fixed.anti_spoofing;
     away_count_ -= away_[fixed.id];
     away_[fixed.id] = false;
@@ -48,9 +58,14 @@ VnicPath* VnicDirectory::addressee(const rte_mbuf* frame) const {
 }
 
 void VnicDirectory::on_update(const MacUpdate& update, Nanos now) {
-    const VnicPath* const at = update.destination == kToUplink ? nullptr : vnics_[update.destination];
-    if (update.destination == kToUplink || (at != nullptr && at->fixed.generation == update.generation))
-        macs_.on_update(update, now);
+    if (update.destination == kToUplink)
+        return macs_.on_update(update, now);
+    const VnicPath* const at = vnics_[update.destination];
+    if (at == nullptr || at->fixed.generation != update.generation)
+        return;
+    MacUpdate to_here = update;
+    to_here.destination = here(at->fixed);
+    macs_.on_update(to_here, now);
 }
 
 void VnicDirectory::update_unknown() {
@@ -63,7 +78,11 @@ void VnicDirectory::look_for_vms() {
     for (unsigned i = 0; i < std::min<unsigned>(kLooks, ids_end_); ++i) {
         next_looked_at_ = static_cast<VnicId>(next_looked_at_ + 1 < ids_end_ ? next_looked_at_ + 1 : 0);
         const VnicPath* const path = vnics_[next_looked_at_];
-        if (path == nullptr || path->fixed.mac == 0)
+        if (path == nullptr || !path->fixed.is_home())
+            continue;
+        if (path->member) [[unlikely]]
+            go_here(path->fixed, best_member(*path));
+        if (path->fixed.mac == 0)
             continue;
         const bool away = elsewhere && !path->fixed.port->up();
         if (away != away_[path->fixed.id])
@@ -82,7 +101,24 @@ void VnicDirectory::set_away(const VnicPath& path, bool away) {
     if (away)
         macs_.give_away(key);
     else
-        macs_.set_static(key, fixed.id);
+        macs_.set_static(key, here_[fixed.id]);
+}
+
+/// Of a vNIC that is spread, its home given.
+VnicId VnicDirectory::best_member(const VnicPath& path) const {
+    for (const VnicId id : path.member->spread.all())
+        if (const VnicPath* const member = vnics_[id];
+            member != nullptr && member->fixed.owner == worker_ && member->fixed.port->rings() != 0)
+            return id;
+    return path.fixed.id;
+}
+
+void VnicDirectory::go_here(const VnicFixed& vnic, VnicId member) {
+    if (here_[vnic.home] == member)
+        return;
+    here_[vnic.home] = member;
+    if (vnic.mac != 0 && !away_[vnic.home])
+        macs_.set_static(mac_key(vnic.mac, vnic.vlan), member);
 }
 
 void VnicDirectory::housekeeping(Nanos now) {

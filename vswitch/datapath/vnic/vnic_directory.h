@@ -5,6 +5,8 @@
 // unknown addresses may live, it is behind the uplink, so that frames to it are neither flooded nor bounded.
 // A vNIC whose VM is not connected gives its address away, as the VM may have moved to another host or behind
 // another port; where frames to unknown addresses would go nowhere, the vNIC keeps it, and counts them.
+// A vNIC that is spread has its address at the worker's own member, if that has a ring to receive, and else
+// at its home.
 #pragma once
 
 #include <array>
@@ -36,6 +38,9 @@ class VnicDirectory {
     /// For the stages, which keep the pointer: limits::kVnicsMax entries, nullptr where there is no vNIC.
     [[nodiscard]] VnicPath* const* by_id() const { return vnics_.data(); }
 
+    /// The member to which frames for the vNIC go from this worker; a vNIC that is not spread is its own.
+    [[nodiscard]] VnicId here(const VnicFixed& vnic) const { return here_[vnic.home]; }
+
     /// Writes the destination into a frame that may have to wait.
     void note_destination(rte_mbuf* frame, Destination to) const;
     /// The vNIC that a frame has waited for, nullptr when it has gone, though another may have its id.
@@ -55,7 +60,7 @@ class VnicDirectory {
 
     /// The VM sends: it is here, and so is its address.
     void note_sender(const VnicPath& from) {
-        if (away_count_ != 0 && away_[from.fixed.id]) [[unlikely]]
+        if (away_count_ != 0 && away_[from.fixed.home]) [[unlikely]]
             set_away(from, false);
     }
     /// Ages addresses, and looks at some vNICs whether their VMs are connected.
@@ -65,7 +70,10 @@ class VnicDirectory {
     void update_unknown();
     void look_for_vms();
     void set_away(const VnicPath& path, bool away);
+    void go_here(const VnicFixed& vnic, VnicId member);
+    [[nodiscard]] VnicId best_member(const VnicPath& path) const;
 
+    WorkerId worker_;
     bool has_uplink_;
     Destination unknown_ = kToAll;
     std::uint32_t learning_ports_ = 0;  // vNICs without anti-spoofing
@@ -73,7 +81,8 @@ class VnicDirectory {
     VnicId next_looked_at_ = 0;         // by look_for_vms()
     VnicId ids_end_ = 0;                // above all ids that there were
     std::array<VnicPath*, limits::kVnicsMax> vnics_{};
-    std::bitset<limits::kVnicsMax> away_;
+    std::array<VnicId, limits::kVnicsMax> here_{};  // by home
+    std::bitset<limits::kVnicsMax> away_;           // by home
     MacUpdateRing updates_;
     MacTable macs_;
 };

@@ -146,9 +146,25 @@ VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config, On
     return profile;
 }
 
+VnicProfile make_member_profile(VnicProfile whole, std::size_t members) {
+    whole.buffers_max /= static_cast<std::uint32_t>(members);
+    return whole;
+}
+
+VnicFixed make_member(const VnicFixed& home, VnicId id, WorkerId owner, Port* port,
+                      VnicGeneration generation) {
+    VnicFixed member = home;
+    member.id = id;
+    member.owner = owner;
+    member.port = port;
+    member.generation = generation;
+    return member;
+}
+
 VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
                      const SwitchConfig& config, VnicGeneration generation) {
     return {.id = id,
+            .home = id,
             .generation = generation,
             .owner = owner,
             .port = port,
@@ -162,8 +178,17 @@ VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vn
             .encrypted = vnic.encrypt};
 }
 
-VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint64_t flood_pps, Nanos now)
+VnicPath::VnicPath(const VnicFixed& what, const VnicProfile& initial, std::uint64_t flood_pps, Nanos now,
+                   Spread* spread, std::size_t index)
     : fixed(what), profile(initial), local(kLocalQueuePackets) {
+    if (spread != nullptr) {
+        member.emplace(*spread, index);
+        limiter.share(member->limit);
+        encryption.share(&member->encryption);
+        promise.share(&member->promise);
+        encryption_promise.share(&member->encryption_promise);
+        flood.share(&member->flood);
+    }
     flood.set_profile(make_profile(flood_pps, kFloodBurst), now);
     change(initial, now);
 }
@@ -177,6 +202,21 @@ void VnicPath::change(const VnicProfile& changed, Nanos now) {
     encryption_promise.set_profile(changed.promised_encryption, now);
     promised = promise.given() || encryption_promise.given();
     limiter.set_profiles(changed.limit_bytes, changed.limit_packets, now);
+    uplink = member ? member->part(profile.uplink) : profile.uplink;
+}
+
+bool VnicPath::refresh_part() {
+    // The scheduler is spared changes that are less than this part of the whole.
+    constexpr std::uint64_t kParts = 32;
+    const ClassProfile part = member->part(profile.uplink);
+    const auto differs = [](std::uint64_t before, std::uint64_t after, std::uint64_t whole) {
+        return std::max(before, after) - std::min(before, after) > whole / kParts;
+    };
+    if (!differs(uplink.reservation, part.reservation, profile.uplink.reservation) &&
+        !differs(uplink.shares, part.shares, profile.uplink.shares))
+        return false;
+    uplink = part;
+    return true;
 }
 
 }  // namespace weir

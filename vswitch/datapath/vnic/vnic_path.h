@@ -29,6 +29,7 @@
 #include "vswitch/datapath/vnic/backpressure.h"
 #include "vswitch/datapath/vnic/flood_queue.h"
 #include "vswitch/datapath/vnic/mac_table.h"
+#include "vswitch/datapath/vnic/spread.h"
 #include "vswitch/datapath/vnic/tenant_traffic.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/qos/buckets/limiter.h"
@@ -91,9 +92,13 @@ inline constexpr std::uint64_t kFloodBurst = FloodQueue::kMax;
 [[nodiscard]] VnicProfile make_refused_profile(VnicConfig vnic, const SwitchConfig& config,
                                                OnRefused service);
 
+/// The profile of each member of a vNIC that is spread, which has this one: all but its part of the buffers.
+[[nodiscard]] VnicProfile make_member_profile(VnicProfile whole, std::size_t members);
+
 /// Values that never change while the vNIC lives, but for its owner (Worker::give()).
 struct VnicFixed {
     VnicId id = kNoVnic;
+    VnicId home = kNoVnic;          ///< its first member's id, or its own (spread.h)
     VnicGeneration generation = 0;  ///< differs from that of the vNIC that had the id before
     WorkerId owner = 0;
     Port* port = nullptr;
@@ -105,13 +110,18 @@ struct VnicFixed {
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
     bool encrypted = false;  ///< over the wire in tunnels only
-    TenantSlot tenant = 0;   ///< of the agent's list of tenants
+    [[nodiscard]] bool is_home() const { return home == id; }
+    TenantSlot tenant = 0;  ///< of the agent's list of tenants
 };
 
 /// @param id free, below limits::kVnicsMax  @param port outlives the path
 /// @param generation one more than that of the last vNIC with this id, modulo 2^kVnicGenerationBits
 [[nodiscard]] VnicFixed make_fixed(VnicId id, WorkerId owner, Port* port, const VnicConfig& vnic,
                                    const SwitchConfig& config, VnicGeneration generation = 0);
+
+/// Another member of a vNIC that is spread. @param home the first one  @param id, generation as make_fixed()
+[[nodiscard]] VnicFixed make_member(const VnicFixed& home, VnicId id, WorkerId owner, Port* port,
+                                    VnicGeneration generation);
 
 /// The frame goes to this vNIC, now or when it has waited: writes the mbuf's `hash.usr` (frame_word.h).
 inline void set_destination(rte_mbuf* frame, const VnicFixed& to, FrameOrigin origin = FrameOrigin::kVm) {
@@ -133,7 +143,9 @@ struct Staging {
 /// frames push everything out of the first-level cache, so lines count.
 struct VnicPath {
     /// @param flood_pps bound on flooded frames: weights (offload.h) per second
-    VnicPath(const VnicFixed& what, const VnicProfile& profile, std::uint64_t flood_pps, Nanos now);
+    /// @param spread of which it is member `index`, outlives it; null: of none
+    VnicPath(const VnicFixed& what, const VnicProfile& profile, std::uint64_t flood_pps, Nanos now,
+             Spread* spread = nullptr, std::size_t index = 0);
 
     /// Copies a changed profile; waiting frames go on waiting under its rates, and without `learns` the guard
     /// forgets. Then RingPoller::change(), Stages::change() and the cycle shares follow (change_vnic()).
@@ -146,6 +158,8 @@ struct VnicPath {
         return (promise.given() && promise.may_poll(now)) ||
                (encryption_promise.given() && encryption_promise.may_poll(now));
     }
+    /// Divides the vNIC's class anew. @return another part than before
+    bool refresh_part();
     [[nodiscard]] bool receive_limited() const { return !profile.receive_bucket.unlimited(); }
 
     VnicFixed fixed;  ///< const, but for the owner, which is another when all workers have stood still
@@ -170,9 +184,9 @@ struct VnicPath {
     VnicStats stats;
     Staging staging;            ///< towards this VM
     Backpressure backpressure;  ///< of the receivers of its frames
-    TokenBucket encryption;     ///< in debt the ring is left alone
+    SharableBucket encryption;  ///< in debt the ring is left alone
     PacketPromise promise;      ///< packets taken from its ring independent of other vNICs
-    TokenBucket flood;          ///< weights/s of broadcast, multicast, unknown
+    SharableBucket flood;       ///< weights/s of broadcast, multicast, unknown
     PacketQueue local;  ///< to other VMs, waiting for the limit; those for the uplink are in its scheduler
     FloodQueue floods;  ///< to all of the VLAN, waiting to be copied
     std::uint64_t drain_rate =
@@ -181,6 +195,8 @@ struct VnicPath {
     AddressGuard guard;
     EncryptionPromise encryption_promise;  ///< as `promise`; behind the others, as few vNICs have one
     Nanos longest_delay = 0;               ///< of queue_delay since the last sample (readings.h)
+    ClassProfile uplink;                   ///< the profile's; a member's part of it
+    std::optional<SpreadMember> member;    ///< of a vNIC that is spread
 
     /// The frames of a burst had this length in the mean, in accounted bytes, 1 at least. A burst of long
     /// ones shrinks the next at once, and without long ones it grows by a frame per 2 ms, so that a VM

@@ -12,8 +12,12 @@ class SharableBucket {
     SharableBucket() = default;
     explicit SharableBucket(const BucketProfile& profile) : own_(profile) {}
 
-    /// @param share outlives this; set_profile() follows
-    void share(BucketShare& share) { share_ = &share; }
+    /// @param share outlives this, or the next call; null: a bucket of its own again. set_profile() follows
+    void share(BucketShare* share) {
+        if (share == nullptr && share_ != nullptr)
+            own_ = TokenBucket();
+        share_ = share;
+    }
 
     // See TokenBucket.
 

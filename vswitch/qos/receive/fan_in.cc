@@ -42,7 +42,7 @@ bool FanIn::admit(VnicId receiver, std::uint32_t bytes, Nanos now) {
 }
 
 bool FanIn::pays(VnicId receiver, std::uint32_t bytes, Nanos now) {
-    TokenBucket& limit = receivers_[receiver].limit;
+    SharableBucket& limit = receivers_[receiver].limit;
     if (!limit.can_pay(bytes, now))
         return false;
     limit.pay(bytes, now);
@@ -180,7 +180,7 @@ void FanIn::move(Receiver& r, ClaimId at) {
 /// @return false when the receiver's limit does not pay for the claim's first packet
 bool FanIn::pick(Receiver& r, ClaimId at, Nanos now) {
     const std::uint32_t bytes = places_.front(claims_[at].queue).bytes;
-    TokenBucket& limit = limit_of(r);
+    SharableBucket& limit = limit_of(r);
     if (!limit.can_pay(bytes, now))
         return false;
     limit.pay(bytes, now);

@@ -35,7 +35,7 @@
 #include "common/types.h"
 #include "vswitch/base/limits.h"
 #include "vswitch/qos/buckets/bitmap_tree.h"
-#include "vswitch/qos/buckets/token_bucket.h"
+#include "vswitch/qos/buckets/sharable_bucket.h"
 #include "vswitch/qos/schedulers/deficit_round_robin.h"
 #include "vswitch/qos/schedulers/place_pool.h"
 #include "vswitch/qos/schedulers/time_to_send.h"
@@ -83,7 +83,9 @@ class FanIn {
     explicit FanIn(const Room& room);
 
     /// The rate at which the receiver takes frames at most, from all senders together.
-    void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now) {
+    /// @param share of a limit that other workers share; null: the limit is its own
+    void set_limit(VnicId receiver, const BucketProfile& limit, Nanos now, BucketShare* share = nullptr) {
+        receivers_[receiver].limit.share(share);
         receivers_[receiver].limit.set_profile(limit, now);
     }
     /// Makes an empty line, of those behind the receivers', one of this receiver. The calls below that name a
@@ -161,7 +163,7 @@ class FanIn {
     };
     struct Receiver {
         PlacePool::Chain next;  ///< picked
-        TokenBucket limit;
+        SharableBucket limit;
         Members active;    ///< claims with packets that are not picked
         Members reserved;  ///< active claims with a reservation
         DeficitRoundRobin<kClaimsMax> turns;
@@ -174,7 +176,7 @@ class FanIn {
         std::array<ClaimId, kGroups> groups{kNone, kNone};  ///< claims of the groups
     };
 
-    [[nodiscard]] TokenBucket& limit_of(const Receiver& r) { return receivers_[r.owner].limit; }
+    [[nodiscard]] SharableBucket& limit_of(const Receiver& r) { return receivers_[r.owner].limit; }
     [[nodiscard]] ClaimId find(VnicId receiver, SenderId sender) const;
     [[nodiscard]] bool may_claim(SenderId sender);
     [[nodiscard]] ClaimId find_or_add(VnicId receiver, SenderId sender, const SenderClaim& claim, Nanos now);

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "vswitch/base/limits.h"
-#include "vswitch/qos/buckets/token_bucket.h"
+#include "vswitch/qos/buckets/sharable_bucket.h"
 
 namespace weir {
 
@@ -47,12 +47,14 @@ class EncryptionPromise {
 
     /// @param profile unlimited: no promise
     void set_profile(const BucketProfile& profile, Nanos now) { bucket_.set_profile(profile, now); }
+    /// See SharableBucket::share().
+    void share(BucketShare* share) { bucket_.share(share); }
     [[nodiscard]] bool given() const { return !bucket_.profile().unlimited(); }
 
   private:
     static constexpr std::uint64_t kTokensMax = UINT32_MAX;
 
-    TokenBucket bucket_;
+    SharableBucket bucket_;
 };
 
 }  // namespace weir

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "vswitch/base/limits.h"
-#include "vswitch/qos/buckets/token_bucket.h"
+#include "vswitch/qos/buckets/sharable_bucket.h"
 
 namespace weir {
 
@@ -43,10 +43,12 @@ class PacketPromise {
 
     /// @param profile made with burst_for_promise(), or unlimited: no promise
     void set_profile(const BucketProfile& profile, Nanos now) { bucket_.set_profile(profile, now); }
+    /// See SharableBucket::share().
+    void share(BucketShare* share) { bucket_.share(share); }
     [[nodiscard]] bool given() const { return !bucket_.profile().unlimited(); }
 
   private:
-    TokenBucket bucket_;
+    SharableBucket bucket_;
 };
 
 }  // namespace weir

@@ -72,8 +72,8 @@ SwitchHarness::SwitchHarness(const SwitchConfig& config, RingNic* nic, std::vect
 }
 
 SwitchHarness::~SwitchHarness() {
-    for (VnicId id = 0; id < vnics_.size(); ++id)
-        if (has(id))
+    for (std::size_t at = vnics_.size(); at != 0; --at)  // members before their homes
+        if (const auto id = static_cast<VnicId>(at - 1); has(id))
             remove(id);
 }
 
@@ -108,6 +108,46 @@ void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
     post_to_all(command::AddVnic{vnic.path.get()});
 }
 
+std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config) {
+    const std::size_t count = workers_.size();
+    auto spread = std::make_unique<Spread>(count, config_.uplink.capacity_bps() / 8);
+    const VnicProfile profile = make_member_profile(make_vnic_profile(config, config_), count);
+    std::vector<VnicId> members;
+    for (std::size_t i = 0; i < count; ++i) {
+        members.push_back(static_cast<VnicId>(vnics_.size()));
+        spread->ids[i] = members.back();
+        Vnic& vnic = vnics_.emplace_back();
+        vnic.port = std::make_unique<FakePort>();
+    }
+    const VnicFixed home =
+        make_fixed(members[0], config.worker.value_or(0), vnics_[members[0]].port.get(), config, config_);
+    for (std::size_t i = 0; i < count; ++i) {
+        Vnic& vnic = vnics_[members[i]];
+        const auto owner = static_cast<WorkerId>((home.owner + i) % count);
+        const VnicFixed fixed =
+            i == 0 ? home : make_member(home, members[i], owner, vnic.port.get(), vnic.generation);
+        vnic.path = std::make_unique<VnicPath>(fixed, profile, config_.flood_limit_pps, now, spread.get(), i);
+        post_to_all(command::AddVnic{vnic.path.get()});
+    }
+    vnics_[members[0]].spread = std::move(spread);
+    for (unsigned turns = 0; turns < limits::kHousekeepingIterations; ++turns)
+        turn();  // the workers look for rings
+    return members;
+}
+
+void SwitchHarness::remove_spread(const std::vector<VnicId>& members) {
+    for (std::size_t i = members.size(); i != 0; --i)
+        post_to_all(command::RemoveVnic{members[i - 1]});
+    for (std::size_t i = members.size(); i != 0; --i)
+        vnics_[members[i - 1]] = {};
+}
+
+void SwitchHarness::change_spread(const std::vector<VnicId>& members, const VnicConfig& config) {
+    const VnicProfile profile = make_member_profile(make_vnic_profile(config, config_), members.size());
+    for (const VnicId id : members)
+        post(path(id).fixed.owner, command::ChangeVnic{id, &profile});
+}
+
 void SwitchHarness::change(VnicId id, const VnicConfig& config) {
     const VnicProfile profile = make_vnic_profile(config, config_);
     post(path(id).fixed.owner, command::ChangeVnic{id, &profile});
@@ -117,8 +157,9 @@ void SwitchHarness::remove(VnicId id) {
     post_to_all(command::RemoveVnic{id});
     if (threaded)
         quiescence_.wait();
-    vnics_[id] = {
-        .port = {}, .path = {}, .generation = static_cast<VnicGeneration>(vnics_[id].generation + 1)};
+    const auto next = static_cast<VnicGeneration>(vnics_[id].generation + 1);
+    vnics_[id] = {};
+    vnics_[id].generation = next;
 }
 
 bool SwitchHarness::move(VnicId id, WorkerId to) {

@@ -49,7 +49,11 @@ class SwitchHarness {
     void add_again(VnicId id, const VnicConfig& config, const std::function<void(FakePort&)>& prepare = {});
     /// As above, with a port of the test's own, which must outlive the vNIC.
     VnicId add(const VnicConfig& config, Port& port);
+    /// A vNIC with a member on each worker from its own on. @return the members' ids, home first
+    std::vector<VnicId> add_spread(const VnicConfig& config);
+    void remove_spread(const std::vector<VnicId>& members);
     void change(VnicId id, const VnicConfig& config);
+    void change_spread(const std::vector<VnicId>& members, const VnicConfig& config);
     void remove(VnicId id);
     void post(WorkerId worker, const WorkerCommand& command);
     /// Gives the vNIC to another worker when none of its frames waits; turns, or the threads, go on until
@@ -90,6 +94,7 @@ class SwitchHarness {
         std::unique_ptr<FakePort> port;  // none with a port of the test's own
         std::unique_ptr<VnicPath> path;
         VnicGeneration generation = 0;
+        std::unique_ptr<Spread> spread;  // of a home
     };
     void add_path(VnicId id, const VnicConfig& config, Port& port);
     void post_to_all(const WorkerCommand& command);

@@ -137,8 +137,8 @@ TEST_CASE("common bucket: a change of rate keeps the level, and parks and frees 
     BucketShare shares[]{{common, 0}, {common, 1}};
     SharableBucket first;
     SharableBucket second;
-    first.share(shares[0]);
-    second.share(shares[1]);
+    first.share(&shares[0]);
+    second.share(&shares[1]);
     const auto change = [&](const BucketProfile& profile, Nanos now) {
         first.set_profile(profile, now);
         second.set_profile(profile, now);
