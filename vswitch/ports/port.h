@@ -88,12 +88,6 @@ class Port {
     [[nodiscard]] virtual std::vector<std::string> features() const = 0;
     /// Descriptors of the far side that had an error. Any thread.
     [[nodiscard]] virtual std::uint64_t ring_errors() const { return 0; }
-    /// Why a ring of the far side is stopped until its driver sets it up again; empty when none is. Any
-    /// thread.
-    [[nodiscard]] virtual std::string ring_fault() const { return {}; }
-    /// Why the last front-end was disconnected or is not served; empty when none was since one was served.
-    /// Any thread.
-    [[nodiscard]] virtual std::string front_end_fault() const { return {}; }
 
   protected:
     /// @param takes_left_payloads see there

@@ -5,6 +5,7 @@
 #include <rte_vhost.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "vswitch/ports/vhost_feature.h"
 
@@ -88,6 +89,24 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
             device->misplaced = number;
     }
     return device;
+}
+
+std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::size_t servers) {
+    std::vector<std::unique_ptr<virtio::Device>> parts;
+    for (std::size_t server = 0; server < servers; ++server) {
+        auto part = std::make_unique<virtio::Device>();
+        part->terms = whole.terms;
+        part->memory = whole.memory;
+        for (auto direction : {&virtio::Device::from_vm, &virtio::Device::to_vm}) {
+            virtio::Device::Lanes& lanes = (*part).*direction;
+            for (const virtio::Lane& lane : (whole.*direction).all())
+                if (lane.number / 2 % servers == server)
+                    lanes.lanes[lanes.count++] = lane;
+        }
+        parts.push_back(std::move(part));
+    }
+    parts.front()->misplaced = whole.misplaced;
+    return parts;
 }
 
 FileHandle copy_of_kicks(int vid, std::uint16_t ring) {

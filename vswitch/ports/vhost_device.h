@@ -1,4 +1,4 @@
-// vhost_device.h - a connection of the vhost library as a virtio::Device, and back.
+// vhost_device.h - a connection of the vhost library as a virtio::Device, dealt out to workers, and back.
 // Source: DPDK vhost library guide; vhost-user protocol. Units: rings.
 // Threads: vhost's control thread, while no worker has the device.
 //
@@ -6,8 +6,10 @@
 // indices are the Device's: return_indices() gives them back before the library answers GET_VRING_BASE.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "vswitch/ports/foreign_files.h"
 #include "vswitch/ports/virtio/device.h"
@@ -20,6 +22,10 @@ namespace weir {
 /// `misplaced`
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
                                                           std::uint32_t rings);
+
+/// Deals the rings out to `servers` workers, each of which has a device of its own: pair q is for worker
+/// q % servers. The first one has `misplaced`.
+[[nodiscard]] std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::size_t servers);
 
 /// A copy of the file by which the driver kicks the ring; none: it has no such file.
 [[nodiscard]] FileHandle copy_of_kicks(int vid, std::uint16_t ring);

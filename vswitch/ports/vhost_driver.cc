@@ -19,6 +19,7 @@
 
 #include "common/error.h"
 #include "vswitch/ports/memory_fault.h"
+#include "vswitch/ports/vhost_feature.h"
 #include "vswitch/ports/vhost_request.h"
 
 namespace weir {

@@ -89,8 +89,11 @@ class Topology final : public SwitchControl {
     /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
-        std::unique_ptr<NicDevice> device;  // null: the port is a vhost-user socket
-        std::unique_ptr<Port> port;
+        // Its far side: a device and its queue, or else a guest at a vhost-user socket.
+        std::unique_ptr<NicDevice> device;
+        std::unique_ptr<NicPort> queue;
+        std::unique_ptr<VhostPort> vhost;
+        Port* port = nullptr;  // of these, the one that its owner polls
         std::unique_ptr<VnicPath> path;
         Steering steering;
         VnicProfile profile;   // as last posted to the owner

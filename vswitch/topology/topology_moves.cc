@@ -124,10 +124,10 @@ void Topology::balance(Nanos now) {
 
 /// The port's notifications and wakeups are of the worker that polls it.
 void Topology::serve(Vnic& vnic, WorkerId owner) {
-    if (vnic.config.device.empty())
-        static_cast<VhostPort&>(*vnic.port).serve(*notifiers_[owner], wakeups_of(owner));
+    if (vnic.vhost)
+        vnic.vhost->serve(*notifiers_[owner], wakeups_of(owner));
     else
-        static_cast<NicPort&>(*vnic.port).serve(wakeups_of(owner));
+        vnic.queue->serve(wakeups_of(owner));
 }
 
 }  // namespace weir

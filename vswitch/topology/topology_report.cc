@@ -124,10 +124,11 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.straight = vnic.port->straight_frames();
-    report.ring_fault = vnic.port->ring_fault();
-    if (vnic.config.device.empty())
+    if (vnic.vhost) {
+        report.ring_fault = vnic.vhost->ring_fault();
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);
-    report.front_end_fault = vnic.port->front_end_fault();
+        report.front_end_fault = vnic.vhost->front_end_fault();
+    }
     report.refusal = vnic.refusal;
     report.stats = stats;
     if (vnic.device) {
@@ -167,11 +168,11 @@ void Topology::name_faults(Nanos now) {
         named.text = std::move(fault);
     };
     for (const auto& vnic : vnics_) {
-        if (!vnic)
+        if (!vnic || !vnic->vhost)
             continue;
-        name(*vnic, vnic->ring_fault, vnic->port->ring_fault(),
+        name(*vnic, vnic->ring_fault, vnic->vhost->ring_fault(),
              "stopped until its driver sets it up again: ", EventKind::kRingStopped);
-        name(*vnic, vnic->front_end_fault, vnic->port->front_end_fault(), "", EventKind::kFrontEndFault);
+        name(*vnic, vnic->front_end_fault, vnic->vhost->front_end_fault(), "", EventKind::kFrontEndFault);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "common/error.h"
@@ -143,8 +144,9 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     vnic->config = config;
     vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
     if (config.device.empty()) {
-        vnic->port =
-            std::make_unique<VhostPort>(eal_.pool(), *notifiers_[owner], wakeups_of(owner), config.queues);
+        const std::array servers{VhostPort::Server{notifiers_[owner].get(), wakeups_of(owner)}};
+        vnic->vhost = std::make_unique<VhostPort>(eal_.pool(), config.queues, servers);
+        vnic->port = &vnic->vhost->rings();
     } else {
         const NicSettings settings{.device = config.device,
                                    .descriptors = static_cast<std::uint16_t>(config_.uplink.descriptors),
@@ -152,13 +154,14 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
                                    .owner = "vNIC " + config.name,
                                    .interrupts = config_.poll == PollMode::kAdaptive};
         vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
-        vnic->port = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0}, wakeups_of(owner));
+        vnic->queue = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0}, wakeups_of(owner));
+        vnic->port = vnic->queue.get();
     }
     vnic->rates.requests = rates_of(config.name).requests;
     if (const auto refused = refusals_.find(config.name); refused != refusals_.end())
         vnic->refusal = refused->second;
     vnic->guarantee.emplace(promise_of(in_force(config), config_.accounting), 0, now());
-    VnicFixed fixed = make_fixed(id, owner, vnic->port.get(), config, config_, generations_[id]);
+    VnicFixed fixed = make_fixed(id, owner, vnic->port, config, config_, generations_[id]);
     fixed.tenant = tenant_slot(config.tenant);
     vnic->path = std::make_unique<VnicPath>(fixed, profile_of(config, *vnic), config_.flood_limit_pps, now());
     return vnic;
@@ -184,8 +187,8 @@ void Topology::add(const VnicConfig& config) {
     restore_learned(vnic);
     run_on_all(command::AddVnic{vnic.path.get()});
     try {
-        if (config.device.empty())
-            vhost_->add(config, static_cast<VhostPort&>(*vnic.port));
+        if (vnic.vhost)
+            vhost_->add(config, *vnic.vhost);
     } catch (...) {
         remove(id);
         throw;
@@ -199,7 +202,7 @@ void Topology::add(const VnicConfig& config) {
 void Topology::remove(VnicId id) {
     Vnic& vnic = *vnics_[id];
     end_history(id);
-    if (vnic.config.device.empty())
+    if (vnic.vhost)
         vhost_->remove(vnic.config.socket);
     if (steering_)
         steering_->remove(id);

@@ -17,6 +17,7 @@
 #include "test/support/eal_fixture.h"
 #include "test/support/wait.h"
 #include "vswitch/ports/unix_socket.h"
+#include "vswitch/ports/vhost_feature.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -37,7 +38,7 @@ struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
     Notifier notifier;
-    VhostPort port{buffer_pool(), notifier, nullptr, 1};
+    VhostPort port{buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}}};
 
     /// Why no front-end can come to the vNIC; empty: one can.
     std::string fault(const VnicConfig& vnic) {
@@ -98,7 +99,7 @@ TEST_CASE("sockets that come and go a hundred times leave no file and no descrip
         CHECK(open_files() == before);
         CHECK(fs::is_empty(folder.path));
     }
-    CHECK_FALSE(vhost.port.up());
+    CHECK_FALSE(vhost.port.rings().up());
 }
 
 TEST_CASE("front-ends at new sockets are served at once, though the library's thread waits already") {
@@ -149,21 +150,21 @@ TEST_CASE("a socket that a killed switch left is taken over, and nothing else th
 
 TEST_CASE("a port without a connection gives and takes nothing") {
     Notifier notifier;
-    VhostPort port(buffer_pool(), notifier, nullptr, 1);
+    VhostPort port(buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}});
     rte_mbuf* frame = nullptr;
-    CHECK(port.rx_burst(&frame, 1) == 0);
-    CHECK(port.tx_burst(&frame, 0) == 0);
-    CHECK_FALSE(port.up());
-    CHECK(port.features().empty());
+    CHECK(port.rings().rx_burst(&frame, 1) == 0);
+    CHECK(port.rings().tx_burst(&frame, 0) == 0);
+    CHECK_FALSE(port.rings().up());
+    CHECK(port.rings().features().empty());
     std::array<virtio::RingWatch, limits::kQueuesMax> words;
-    CHECK(port.watch(words) == 0);
-    CHECK(port.ring_errors() == 0);
+    CHECK(port.rings().watch(words) == 0);
+    CHECK(port.rings().ring_errors() == 0);
 }
 
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
     Notifier notifier;
-    VhostPort port(buffer_pool(), notifier, nullptr, 1);
+    VhostPort port(buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}});
     const auto detach = [&port](int vid) {
         const bool used = port.hide(vid);
         port.reclaim(vid);
@@ -173,29 +174,29 @@ TEST_CASE("a second connection neither resets nor ends the live one, and takes o
     port.connected(3);
     port.set_ring(3, 0, true);
     port.attach(3, mask({kMergeable}));
-    CHECK(port.features() == std::vector<std::string>{"mergeable"});
+    CHECK(port.rings().features() == std::vector<std::string>{"mergeable"});
     port.connected(4);
     port.set_ring(4, 0, false);
     port.attach(4, mask({kChecksum}));
-    CHECK(port.features() == std::vector<std::string>{"mergeable"});
+    CHECK(port.rings().features() == std::vector<std::string>{"mergeable"});
     CHECK_FALSE(detach(4));
     port.disconnected(4);
-    CHECK(port.up());
+    CHECK(port.rings().up());
     port.connected(4);
     port.attach(4, mask({kChecksum}));
     CHECK(detach(3));  // late, of a guest that was killed: the new one is there already
     port.disconnected(3);
-    CHECK(port.features() == std::vector<std::string>{"checksum"});
+    CHECK(port.rings().features() == std::vector<std::string>{"checksum"});
     CHECK_FALSE(detach(3));
-    CHECK(port.up());
+    CHECK(port.rings().up());
     CHECK(detach(4));
-    CHECK_FALSE(port.up());
+    CHECK_FALSE(port.rings().up());
     port.attach(4, mask({kChecksum}));  // the guest rebooted: the same connection
-    CHECK(port.up());
+    CHECK(port.rings().up());
     CHECK(port.hide(4));
-    CHECK(port.up());  // a message changes its rings
+    CHECK(port.rings().up());  // a message changes its rings
     port.reclaim(4);
     port.show(4, mask({kMtu}));
-    CHECK(port.features() == std::vector<std::string>{"mtu"});
+    CHECK(port.rings().features() == std::vector<std::string>{"mtu"});
     CHECK(detach(4));
 }

@@ -94,7 +94,7 @@ TEST_CASE("a guest that migrates finds each page that the switch wrote in its lo
         CHECK(log.pages() == written);
         sender.guest.stop();
         guest.stop();
-        CHECK(until([&] { return !where.port(1).up() && !where.port(3).up(); }));
+        CHECK(until([&] { return !where.rings(1).up() && !where.rings(3).up(); }));
     }
     where.stop();
 }

@@ -16,6 +16,7 @@
 #include "test/support/catch.h"
 #include "test/vswitch/ports/vhost_switch.h"
 #include "vswitch/ports/memory_fault.h"
+#include "vswitch/ports/vhost_feature.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -87,7 +88,7 @@ TEST_CASE("frames of two guests cross the switch on rings in shared memory") {
     CHECK(neighbors.unharmed());
     where.stop();
     CHECK(where.stats(2).to_vm.delivered.packets == neighbors.sent);
-    CHECK(where.port(1).ring_errors() == 0);
+    CHECK(where.rings(1).ring_errors() == 0);
 }
 
 TEST_CASE("guests with rings of any size, in either layout and anywhere in memory, exchange frames",
@@ -105,7 +106,7 @@ TEST_CASE("guests with rings of any size, in either layout and anywhere in memor
                 exchange(where,
                          {size, size, Guest::kWanted | hostile::mask(hostile::kPackedRing) | more, place});
     }
-    CHECK(until([&] { return !where.port(3).up() && !where.port(4).up(); }));
+    CHECK(until([&] { return !where.rings(3).up() && !where.rings(4).up(); }));
     where.stop();
 }
 
@@ -136,7 +137,7 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                     CHECK(newcomer.start(where, 4));  // frames reach it from here on, and it does not read
                     attack_until(steps);
                 }
-                CHECK(until([&] { return !where.port(3).up(); }));
+                CHECK(until([&] { return !where.rings(3).up(); }));
                 CHECK(attacker.start(where, 3));
                 const hostile::Frame frame = hostile::ipv4_frame(vm_mac(2), vm_mac(3), 100, false);
                 CHECK(attacker.guest.transmit({}, frame));
@@ -170,7 +171,7 @@ TEST_CASE("a memory file that shrinks under traffic is replaced by zeros") {
                               {file.number(), guest.memory.regions()[1].file.number()}));
     CHECK(guest.set_up_ring(Guest::kReceive));
     CHECK(guest.set_up_ring(Guest::kTransmit));
-    REQUIRE(until([&] { return where.port(3).up(); }));
+    REQUIRE(until([&] { return where.rings(3).up(); }));
     REQUIRE(ftruncate(file.number(), 0) == 0);
     CHECK(until([&] { return memory_faults() > before; }));
     guest.stop();
@@ -220,7 +221,7 @@ TEST_CASE("a second front-end is refused while the first one talks, and replaces
     CHECK(first.guest.transmit({}, frame));
     CHECK(first.guest.taken(wait_bound()));
     first.guest.stop();
-    CHECK(until([&] { return !where.port(3).up(); }));
+    CHECK(until([&] { return !where.rings(3).up(); }));
     where.stop();
 }
 
@@ -233,29 +234,29 @@ TEST_CASE("a chain of 512 MiB takes no buffer, goes back to its driver and is co
     REQUIRE(hostile_vm.start(where, 3));
     where.stop();
     hostile::Guest& guest = hostile_vm.guest;
-    VhostPort& port = where.port(3);
+    VhostRings& rings = where.rings(3);
     for (std::uint16_t i = 0; i < kDescriptorsOf4Mib; ++i)
         guest.tx.descriptor(i) = {hostile::GuestMemory::kRegionBytes, 4U << 20,
                                   i + 1 < kDescriptorsOf4Mib ? hostile::kNext : std::uint16_t{0},
                                   static_cast<std::uint16_t>(i + 1)};
     std::array<rte_mbuf*, kMost> frames;
     const unsigned held_before = buffers_in_use();
-    const std::uint64_t errors_before = port.ring_errors();
+    const std::uint64_t errors_before = rings.ring_errors();
     for (int chains = 0; chains < 3; ++chains) {
         guest.tx.publish(0);
-        CHECK(port.rx_burst(frames.data(), kMost) == 0);
-        CHECK(port.take_wasted());
+        CHECK(rings.rx_burst(frames.data(), kMost) == 0);
+        CHECK(rings.take_wasted());
         CHECK(buffers_in_use() == held_before);
     }
-    CHECK(port.ring_errors() == errors_before + 3);
+    CHECK(rings.ring_errors() == errors_before + 3);
     CHECK(guest.tx.used_index().load() == guest.tx.avail_index().load());
     guest.tx.descriptor(0) = {Guest::kTransmitBuffersAt, 100, 0, 0};
     for (int i = 0; i < 6; ++i)
         guest.tx.publish(0);
-    CHECK(port.rx_burst(frames.data(), kMost) == 6);
+    CHECK(rings.rx_burst(frames.data(), kMost) == 6);
     rte_pktmbuf_free_bulk(frames.data(), 6);
-    CHECK_FALSE(port.take_wasted());
-    CHECK(port.ring_fault().empty());
+    CHECK_FALSE(rings.take_wasted());
+    CHECK(rings.ring_fault().empty());
 }
 
 TEST_CASE("a front-end learns how many queue pairs the vNIC has, and one that uses others is named") {
@@ -284,7 +285,7 @@ TEST_CASE("a front-end learns how many queue pairs the vNIC has, and one that us
               "of the vNIC is 1");
         REQUIRE(vm.start(where, 4));
         CHECK(until([&] { return where.port(4).front_end_fault().empty(); }));
-        CHECK(where.port(4).up());
+        CHECK(where.rings(4).up());
     }
     where.stop();
 }

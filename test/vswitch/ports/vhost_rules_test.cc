@@ -33,7 +33,7 @@ constexpr unsigned kPartner = 4;
 
 /// The offender's ring errors and drops, as the switch has counted them.
 struct Counts {
-    explicit Counts(VhostSwitch& where) : errors(where.port(kOffender).ring_errors()) {
+    explicit Counts(VhostSwitch& where) : errors(where.rings(kOffender).ring_errors()) {
         for (const std::uint64_t count : where.stats(kOffender).from_vm.drops)
             drops += count;
     }
@@ -114,7 +114,7 @@ std::string Trial::judge(bool served, const Counts& before) {
     if (!fault.empty() && after.errors > before.errors)
         return "stopped: " + fault;
     return std::string("wrong: frames do not arrive, and the vNIC is ") +
-           (where_.port(kOffender).up() ? "up and says nothing" : "down though its front-end is there");
+           (where_.rings(kOffender).up() ? "up and says nothing" : "down though its front-end is there");
 }
 
 std::string Trial::run() {
@@ -129,7 +129,7 @@ std::string Trial::run() {
         where_.start();
     if (rule_.way == Way::kConnection) {
         offender_.guest.stop();
-        if (!until([&] { return !where_.port(kOffender).up(); }))
+        if (!until([&] { return !where_.rings(kOffender).up(); }))
             return "wrong: the vNIC stays up";
     }
     rule_.violate(offense);
@@ -146,7 +146,7 @@ std::string Trial::run() {
     where_.start();
     offender_.guest.stop();
     partner_.guest.stop();
-    if (!until([&] { return !where_.port(kOffender).up() && !where_.port(kPartner).up(); }))
+    if (!until([&] { return !where_.rings(kOffender).up() && !where_.rings(kPartner).up(); }))
         return "wrong: the vNIC stays up";
     return outcome;
 }

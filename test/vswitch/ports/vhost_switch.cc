@@ -2,6 +2,7 @@
 #include "test/vswitch/ports/vhost_switch.h"
 
 #include <algorithm>
+#include <array>
 
 namespace weir::testing {
 
@@ -12,8 +13,9 @@ VhostSwitch::VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
         VnicConfig config = vm(n);
         config.mode = VhostMode::kServer;
         config.socket = socket(n);
-        ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), notifier_, nullptr, 1));
-        ids_.push_back(harness_.add(config, *ports_.back()));
+        ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), 1,
+                                                     std::array{VhostPort::Server{&notifier_, nullptr}}));
+        ids_.push_back(harness_.add(config, ports_.back()->rings()));
         driver_.add(config, *ports_.back());
     }
 }
@@ -67,8 +69,8 @@ bool Vm::start(VhostSwitch& where, unsigned number, const hostile::Guest::Shape&
             return false;
         guest.offer_buffers();
         // The answer comes when the switch has read all that was sent before, so that both rings are enabled.
-        return until([&] { return where.port(number).up() || !guest.frontend.connected(); }) &&
-               guest.frontend.ask(hostile::kGetFeatures).has_value() && where.port(number).up();
+        return until([&] { return where.rings(number).up() || !guest.frontend.connected(); }) &&
+               guest.frontend.ask(hostile::kGetFeatures).has_value() && where.rings(number).up();
     });
 }
 

@@ -35,6 +35,7 @@ class VhostSwitch {
         return folder_.file("vm" + std::to_string(n) + ".sock");
     }
     [[nodiscard]] VhostPort& port(unsigned n) { return *ports_[n - 1]; }
+    [[nodiscard]] VhostRings& rings(unsigned n) { return port(n).rings(); }
     /// After stop().
     [[nodiscard]] const VnicStats& stats(unsigned n) const { return harness_.stats(ids_[n - 1]); }
 

@@ -1,0 +1,103 @@
+// vhost_rings.h - the rings of one guest that one worker polls: the worker's bursts on them.
+// Source: vhost-user protocol. Units: frames; rings.
+// Threads: bursts by the owning worker; publish() to serve() by one thread at a time, which vhost_port.h sees
+// to.
+//
+// The worker reads one pointer to a virtio::Device. VhostPort publishes, hides and reclaims the device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/metrics.h"
+#include "vswitch/ports/foreign_files.h"
+#include "vswitch/ports/notifier.h"
+#include "vswitch/ports/port.h"
+#include "vswitch/ports/virtio/device.h"
+#include "vswitch/ports/wakeups.h"
+
+namespace weir {
+
+class VhostRings final : public Port {
+  public:
+    /// @param pool of packet buffers; outlives this
+    /// @param notifier of the owning worker; outlives this
+    /// @param wakeups of the owning worker; outlives this; null: it never sleeps
+    /// @param rings_least that rings() gives, also while there is no device
+    VhostRings(rte_mempool* pool, Notifier& notifier, Wakeups* wakeups, std::uint16_t rings_least)
+        : Port(true),
+          pool_(pool),
+          notifier_(&notifier),
+          wakeups_(wakeups),
+          rings_least_(rings_least),
+          rings_(rings_least) {}
+
+    std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
+    void return_chains() override;
+    [[nodiscard]] std::uint64_t straight_frames() const override { return straight_.value(); }
+    /// With several rings, of the next one in turn at each call.
+    [[nodiscard]] std::optional<std::uint64_t> peek_destination() override;
+    [[nodiscard]] std::optional<std::size_t> watch(std::span<virtio::RingWatch> words) override;
+    [[nodiscard]] Wake ask_for_wake() override;
+    void forget_wake() override;
+    /// Of the only ring: with several the frames' flows decide.
+    void prefetch(Prefetch stage) override;
+    std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count) override;
+    [[nodiscard]] std::uint16_t rings() const override { return rings_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool up() const override { return up_.load(std::memory_order_relaxed); }
+    [[nodiscard]] PortOffloads offloads() const override;
+    [[nodiscard]] std::vector<std::string> features() const override;
+    [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
+    /// Why a ring is stopped until its driver sets it up again; empty when none is. Any thread.
+    [[nodiscard]] std::string ring_fault() const;
+
+    /// The worker polls these rings from now on; it has no device.
+    void publish(std::unique_ptr<virtio::Device> device, std::uint64_t negotiated);
+    /// The worker finds no device any more. @return it may still use one: wait for quiescence before
+    /// reclaim()
+    [[nodiscard]] bool hide() { return device_.exchange(nullptr) != nullptr; }
+    /// Ends the hidden device and gives the library its indices.
+    void reclaim();
+    [[nodiscard]] bool is_reclaimed() const { return published_ == nullptr; }
+    /// The guest has gone; its device is reclaimed.
+    void take_down() { up_.store(false, std::memory_order_relaxed); }
+    /// The next burst begins with a RARP frame of this MAC address.
+    /// @param mac 48 bits, first wire byte lowest
+    void announce(std::uint64_t mac);
+    /// Another worker polls from now on. Neither is polling.
+    void serve(Notifier& notifier, Wakeups* wakeups);
+
+  private:
+    void watch_kicks();
+    void forget_kicks();
+    std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
+    [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
+    [[gnu::noinline]] rte_mbuf* make_announcement();
+    std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
+                          std::uint16_t& too_long);
+
+    rte_mempool* pool_;
+    Notifier* notifier_;
+    Counter ring_errors_;
+    Counter straight_;
+    virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet
+    std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
+    // The control side's own.
+    Wakeups* wakeups_;
+    std::uint16_t rings_least_;
+    std::unique_ptr<virtio::Device> published_;  ///< until reclaim(), which may be later than hide()
+    std::vector<FileHandle> kicks_;              ///< of its rings, watched by the worker's wakeups
+    // Written by the control thread.
+    alignas(64) std::atomic<virtio::Device*> device_{nullptr};
+    std::atomic<std::uint64_t> announced_{0};  ///< MAC address and bit 63; the worker clears it
+    std::atomic<std::uint64_t> negotiated_{0};
+    std::atomic<std::uint16_t> rings_;  ///< receive rings of the last device
+    std::atomic<bool> up_{false};
+};
+
+}  // namespace weir
