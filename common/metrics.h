@@ -80,6 +80,13 @@ class HistogramSnapshot {
         count_ += times;
     }
 
+    void add(const HistogramSnapshot& other) {
+        for (std::size_t i = 0; i < counts_.size(); ++i)
+            counts_[i] += other.counts_[i];
+        count_ += other.count_;
+        max_ = std::max(max_, other.max_);
+    }
+
     /// Values added after an `earlier` snapshot of the same histogram. Its max() is the bound of a bucket.
     [[nodiscard]] HistogramSnapshot since(const HistogramSnapshot& earlier) const {
         HistogramSnapshot change;

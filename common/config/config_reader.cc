@@ -214,12 +214,6 @@ std::optional<std::size_t> ObjectReader::word_index(std::string_view key,
     return static_cast<std::size_t>(it - texts.begin());
 }
 
-void ObjectReader::reject(std::string_view key, const std::string& message) {
-    rejected_.push_back(key);
-    if (has(key))
-        fault(key, "nothing: leave it out", message);
-}
-
 void ObjectReader::finish() {
     if (!value_.is_object())
         return;
@@ -227,8 +221,7 @@ void ObjectReader::finish() {
     for (const auto& [key, member] : value_.items()) {
         const std::string_view name = key;
         const auto is_name = [name](std::string_view other) { return other == name; };
-        if (std::any_of(known_.begin(), known_.end(), is_name) ||
-            std::any_of(rejected_.begin(), rejected_.end(), is_name))
+        if (std::any_of(known_.begin(), known_.end(), is_name))
             continue;
         if (++unknown > kUnknownKeysMax)
             return;

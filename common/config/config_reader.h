@@ -114,8 +114,6 @@ class ObjectReader {
         return index.has_value();
     }
 
-    /// A key that does not apply here: a fault with this message when it is present.
-    void reject(std::string_view key, const std::string& message);
     /// Adds a fault at one of this object's keys; the value found is taken from the object.
     void fault(std::string_view key, std::string allowed, std::string message);
     /// Makes a fault of every key that is not known, with the nearest known key as a hint.
@@ -146,8 +144,7 @@ class ObjectReader {
     const nlohmann::json& value_;
     std::string path_;
     Faults& faults_;
-    std::vector<std::string_view> known_;     // in the order of the calls; string literals
-    std::vector<std::string_view> rejected_;  // known by name only
+    std::vector<std::string_view> known_;  // in the order of the calls; string literals
 };
 
 }  // namespace weir

@@ -90,6 +90,7 @@ struct VnicPromiseReport {
 struct VnicReport {
     VnicId id = 0;
     WorkerId worker = 0;
+    std::vector<WorkerId> workers;             ///< that poll its queue pairs, `worker` first
     VnicConfig config;                         ///< in force: the file's, with the controller's promise
     std::optional<VnicPromiseReport> promise;  ///< absent: the switch has no controller
     bool up = false;

@@ -6,6 +6,7 @@
 // between two iterations, so that offered = delivered + queued + dropped holds in every reading.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -112,6 +113,22 @@ struct VnicStats {
     std::uint64_t flood_copies = 0;
     std::uint64_t ecn_marked = 0;
     std::uint64_t encryption_tokens = 0;  ///< charged for encryption
+
+    /// Of another worker's part of the vNIC. Its ring may be held back at the same time: the longer one
+    /// counts.
+    void add(const VnicStats& part) {
+        from_vm.add(part.from_vm);
+        to_vm.add(part.to_vm);
+        admitted.add(part.admitted.packets, part.admitted.bytes);
+        uplink_bytes += part.uplink_bytes;
+        bursts += part.bursts;
+        cycles += part.cycles;
+        for (std::size_t i = 0; i < kHoldReasons; ++i)
+            held_ns[i] = std::max(held_ns[i], part.held_ns[i]);
+        flood_copies += part.flood_copies;
+        ecn_marked += part.ecn_marked;
+        encryption_tokens += part.encryption_tokens;
+    }
 };
 
 /// The counters, and values of other parts of the switch that are read with them.

@@ -107,6 +107,8 @@ struct VnicConfig {
     std::optional<std::uint32_t> receive_shares;     ///< 1..10000; absent = `shares`
     std::uint32_t cycle_shares = 100;                ///< 1..10000: weight in the worker's polling time
     std::uint32_t queues = 1;                        ///< queue pairs, 1..kQueuesMax
+    bool spread = false;                             ///< several workers poll its queue pairs
+    std::uint32_t members = 1;                       ///< workers that do; filled in by the parser
     std::uint32_t mtu = 0;                           ///< 68..9600; the parser fills in the uplink's
     std::uint32_t buffers = 0;                       ///< mbufs it may hold in queues; 0 = default
     bool tso = true;                                 ///< offer TSO (and the checksum offload that it needs)

@@ -18,12 +18,14 @@ namespace {
 constexpr std::uint32_t kReceiving = 2 * limits::kReceiveBuffersOwn;
 
 std::uint32_t quota_of(const VnicConfig& vnic) {
-    return vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin) : limits::kVnicBuffers;
+    return vnic.buffers != 0 ? std::max(vnic.buffers, limits::kVnicBuffersMin)
+                             : limits::kVnicBuffers * vnic.members;
 }
 
 /// Buffers that the vNIC may hold: its quota, those of frames that wait for it, and the rings of its device.
 std::uint64_t buffers_of_vnic(const VnicConfig& vnic, const SwitchConfig& config) {
-    return quota_of(vnic) + kReceiving + (vnic.device.empty() ? 0 : 2 * config.uplink.descriptors);
+    return quota_of(vnic) + kReceiving * vnic.members +
+           (vnic.device.empty() ? 0 : 2 * config.uplink.descriptors);
 }
 
 /// Buffers that workers, the uplink's rings and `vnics` may hold together.

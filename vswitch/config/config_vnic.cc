@@ -164,7 +164,29 @@ void read_place(ObjectReader& reader, VnicConfig& vnic, const SwitchConfig& base
     reader.read_integer("mtu", vnic.mtu, kMtuRange);
     read_worker(reader, vnic, std::max<std::size_t>(base.workers.size(), 1) - 1);
     vnic.isolation = base.isolation;
-    reader.reject("spread", "not supported by this version, which runs a vNIC on one worker");
+    reader.read_flag("spread", vnic.spread);
+    if (vnic.spread)
+        vnic.members =
+            std::clamp<std::uint32_t>(static_cast<std::uint32_t>(base.workers.size()), 1, vnic.queues);
+}
+
+/// Several workers poll the queue pairs, and know nothing of each other's connections and addresses.
+void check_spread(ObjectReader& reader, const VnicConfig& vnic, const SwitchConfig& base) {
+    if (!vnic.spread)
+        return;
+    const auto refuse = [&reader](const char* allowed, const std::string& why) {
+        reader.fault("spread", std::string(allowed) + ", or no \"spread\"", why);
+    };
+    if (!vnic.device.empty())
+        refuse("a \"socket\"", "the switch uses one queue of a device");
+    else if (vnic.queues < 2)
+        refuse("\"queues\": 2 to 16", "a queue pair is polled by one worker");
+    if (base.workers.size() < 2)
+        refuse("two or more \"workers\" of the switch", "there is one");
+    if (!vnic.appliances.empty())
+        refuse("no \"appliances\"", "connections to them are tracked on one worker");
+    if (vnic.dhcp == DhcpRole::kClient)
+        refuse("\"addresses\"", "addresses that DHCP assigns are learned on one worker");
 }
 
 void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConfig& base,
@@ -243,6 +265,7 @@ VnicConfig read_vnic(const json& object, const std::string& path, const SwitchCo
     read_vnic_appliances(reader, vnic.appliances, base, faults);
     read_encryption(reader, vnic, base);
     read_offloads(reader, vnic);
+    check_spread(reader, vnic, base);
     reader.finish();
     check_unique(reader, vnic, base, others);
     return vnic;
@@ -363,6 +386,8 @@ json vnic_to_json(const VnicConfig& vnic) {
         out["buffers"] = vnic.buffers;
     if (vnic.worker)
         out["worker"] = *vnic.worker;
+    if (vnic.spread)
+        out["spread"] = true;
     if (vnic.encrypt)
         out["encrypt"] = true;
     if (vnic.encrypt_reservation != 0)

@@ -71,6 +71,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       appliances_(make_appliances(config, files.appliances)),
       learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
+    homes_.fill(kNoVnic);
     config_.buffers = eal.buffers();
     unix_origin_ = unix_clock_ns() - now();
     if (eal_.clock() != nullptr)  // so that seconds of history are whole ones of a clock that stands still
@@ -221,6 +222,7 @@ std::uint64_t Topology::post_to_owner(Vnic& vnic, const WorkerCommand& command) 
 
 void Topology::await_owner(const Vnic& vnic) {
     await(vnic.path->fixed.owner, vnic.last_command);
+    await_members(vnic);
 }
 
 void Topology::run_on_all(const WorkerCommand& command) {

@@ -7,7 +7,8 @@
 // samples out, rates, windows and refusals in; topology_promises.cc puts its promises to vNICs in the place
 // of the file's values; topology_learned.cc keeps guests' assigned addresses over a restart and over a vNIC's
 // removal; topology_report.cc takes snapshots for reports, guarantee periods and usage; topology_captures.cc
-// copies frames for captures; topology_history.cc takes samples and notes events.
+// copies frames for captures; topology_history.cc takes samples and notes events; topology_moves.cc gives
+// vNICs to other workers; topology_spread.cc has those that several workers poll.
 #pragma once
 
 #include <array>
@@ -86,6 +87,14 @@ class Topology final : public SwitchControl {
         Nanos at = 0;
     };
 
+    /// Of a vNIC that is spread, on another worker than its home.
+    struct Member {
+        std::unique_ptr<VnicPath> path;
+        VnicReading snapshot{};
+        VnicSample sample{};  // as last received
+        std::uint64_t last_command = 0;
+    };
+
     /// A vNIC with the objects that it owns; destroyed once no worker uses it.
     struct Vnic {
         VnicConfig config;
@@ -93,8 +102,10 @@ class Topology final : public SwitchControl {
         std::unique_ptr<NicDevice> device;
         std::unique_ptr<NicPort> queue;
         std::unique_ptr<VhostPort> vhost;
-        Port* port = nullptr;  // of these, the one that its owner polls
+        Port* port = nullptr;            // of these, the one that its owner polls
+        std::unique_ptr<Spread> spread;  // null: one worker polls it
         std::unique_ptr<VnicPath> path;
+        std::vector<Member> members;
         Steering steering;
         VnicProfile profile;   // as last posted to the owner
         VnicReading snapshot;  // as last received
@@ -175,7 +186,7 @@ class Topology final : public SwitchControl {
     // topology_vnics.cc
     [[nodiscard]] VnicId find(const std::string& name) const;
     [[nodiscard]] WorkerId pick_worker(const VnicConfig& config) const;
-    std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, VnicId id, WorkerId owner);
+    std::unique_ptr<Vnic> make_vnic(const VnicConfig& config, std::span<const VnicId> ids, WorkerId owner);
     void add(const VnicConfig& config);
     void remove(VnicId id);
     void forget_removed();
@@ -186,6 +197,20 @@ class Topology final : public SwitchControl {
     /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
     void post_due_profiles();
+
+    void free_generation(VnicId id);
+
+    // topology_spread.cc
+    [[nodiscard]] std::vector<VnicId> free_ids(std::size_t count) const;
+    [[nodiscard]] Vnic* vnic_of(VnicId id);
+    [[nodiscard]] WorkerId worker_of_member(WorkerId home, std::size_t n) const;
+    void make_members(Vnic& vnic, std::span<const VnicId> ids);
+    void remove_members(Vnic& vnic);
+    void post_to_members(Vnic& vnic, const std::function<WorkerCommand(Member&)>& command_for);
+    void await_members(const Vnic& vnic);
+    void add_members(Vnic& vnic);
+    [[nodiscard]] static bool keep_sample(Vnic& vnic, const VnicSample& sample);
+    [[nodiscard]] static VnicSample with_members(const Vnic& vnic, VnicSample sample);
 
     // topology_promises.cc
     [[nodiscard]] const VnicPromise* controller_promise(const std::string& vnic) const;
@@ -270,6 +295,7 @@ class Topology final : public SwitchControl {
     std::vector<WorkerSnapshot> worker_snapshots_;
     MacRelay mac_relay_;
     std::array<std::unique_ptr<Vnic>, limits::kVnicsMax> vnics_;
+    std::array<VnicId, limits::kVnicsMax> homes_;  // of members that are no home, by id; else kNoVnic
     std::array<VnicGeneration, limits::kVnicsMax>
         generations_{};                       // of the vNIC that has the id, or gets it next
     std::map<std::string, Removed> removed_;  // by the vNIC's name

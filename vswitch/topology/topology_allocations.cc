@@ -231,8 +231,8 @@ std::vector<PeerPair> Topology::take_destinations() {
     for (WorkerId id = 0; id < workers_.size(); ++id) {
         await(id, numbers[id]);
         for (const auto& [address, vnic] : std::span(destinations_[id].seen).first(destinations_[id].count))
-            if (vnics_[vnic])
-                pairs.push_back({vnics_[vnic]->config.name, MacAddress{address}.to_string()});
+            if (const Vnic* const from = vnic_of(vnic))
+                pairs.push_back({from->config.name, MacAddress{address}.to_string()});
     }
     return pairs;
 }
@@ -268,6 +268,9 @@ std::uint64_t Topology::post_peer_rates(VnicId id, std::map<std::uint64_t, std::
     for (std::size_t first = 0; first < changes.size(); first += kPeersPerCommand) {
         const auto peers = changes.subspan(first, std::min(kPeersPerCommand, changes.size() - first));
         number = post_to_owner(vnic, command::AllocatePeers{id, peers});
+        post_to_members(vnic, [peers](const Member& member) {
+            return command::AllocatePeers{member.path->fixed.id, peers};
+        });
         note_posted(vnic.rates.peers, peers);
     }
     vnic.peers.clear();

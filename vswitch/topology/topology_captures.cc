@@ -48,8 +48,12 @@ std::uint64_t Topology::start_capture(const CaptureOrder& order) {
     capture.unix_ns = unix_clock_ns();
     capture.ticks = TickConverter(rte_get_tsc_hz(), rte_rdtsc());
     capture.read = now();
-    for (std::size_t i = 0; i < workers_.size(); ++i)
-        capture.workers.push_back(std::make_unique<Capture>(order, capture.vnic, kRingBytes));
+    std::vector<VnicId> shown(workers_.size(), vnic);  // by worker: of a vNIC that is spread its own member
+    if (vnic != kNoVnic)
+        for (const Member& member : vnics_[vnic]->members)
+            shown[member.path->fixed.owner] = member.path->fixed.id;
+    for (const VnicId id : shown)
+        capture.workers.push_back(std::make_unique<Capture>(order, id, kRingBytes));
     for (const auto& worker : workers_)
         await(worker->id(), post(worker->id(), command::StartCapture{capture.workers[worker->id()].get()}));
     spdlog::info("capture {} of {} begins", last_capture_, capture.name);
@@ -86,9 +90,8 @@ CapturedFrames Topology::take_captured(std::uint64_t number) {
         const std::span<const std::byte> copy = slot.subspan(sizeof(CaptureRecord), frame.record.kept);
         frame.bytes.assign(copy.begin(), copy.end());
         frame.unix_ns = capture.unix_ns + capture.ticks.to_nanos(frame.record.cycles);
-        const VnicId vnic = frame.record.point.vnic;
-        if (vnic < vnics_.size() && vnics_[vnic])
-            frame.vnic = vnics_[vnic]->config.name;
+        if (const Vnic* const vnic = vnic_of(frame.record.point.vnic))
+            frame.vnic = vnic->config.name;
         bytes += sizeof(CaptureRecord) + copy.size();
         oldest->ring.pop();
     }

@@ -17,6 +17,8 @@ void Topology::begin_history(VnicId id) {
     Vnic& vnic = *vnics_[id];
     vnic.track = &history_->begin(vnic.config.name, now());
     samplings_[vnic.path->fixed.owner]->vnics.push_back(id);
+    for (const Member& member : vnic.members)
+        samplings_[member.path->fixed.owner]->vnics.push_back(member.path->fixed.id);
 }
 
 /// Before a worker has the command to remove the vNIC: later samples are without it.
@@ -26,6 +28,8 @@ void Topology::end_history(VnicId id) {
         return;
     vnic.track = nullptr;
     std::erase(samplings_[vnic.path->fixed.owner]->vnics, id);
+    for (const Member& member : vnic.members)
+        std::erase(samplings_[member.path->fixed.owner]->vnics, member.path->fixed.id);
     history_->end(vnic.config.name, now());
 }
 
@@ -68,7 +72,7 @@ void Topology::ask_samples(WorkerId worker) {
     for (std::size_t i = 0; i < samples.count; ++i) {
         const VnicId id = sampling.vnics[(sampling.next + i) % sampling.vnics.size()];
         samples.vnics[i].id = id;
-        samples.vnics[i].generation = vnics_[id]->path->fixed.generation;
+        samples.vnics[i].generation = generations_[id];
     }
     sampling.command = workers_[worker]->control().leave(command::SampleVnics{&samples});
     if (sampling.command != 0)
@@ -81,10 +85,10 @@ void Topology::take_samples(WorkerId worker) {
         return;
     sampling.command = 0;
     for (const VnicSample& sample : std::span(sampling.samples.vnics).first(sampling.samples.count)) {
-        Vnic* const vnic = vnics_[sample.id].get();
-        const bool is_its = vnic != nullptr && vnic->path->fixed.generation == sample.generation;
-        if (is_its && vnic->track != nullptr)
-            history_->add(*vnic->track, sample, sampling.samples.at);
+        Vnic* const vnic = vnic_of(sample.id);
+        const bool is_its = vnic != nullptr && generations_[sample.id] == sample.generation;
+        if (is_its && vnic->track != nullptr && !keep_sample(*vnic, sample))
+            history_->add(*vnic->track, with_members(*vnic, sample), sampling.samples.at);
     }
 }
 

@@ -29,6 +29,11 @@ void Topology::move(VnicId id, WorkerId to, Nanos patience) {
     const WorkerId from = vnic.path->fixed.owner;
     if (from == to)
         return;
+    if (vnic.config.spread)
+        throw HostError("vNIC " + vnic.config.name +
+                        " is spread over workers and does not move; remove the vNIC and "
+                        "add it without \"spread\", or with \"worker\": " +
+                        std::to_string(to) + ", the first of them");
     if (!vnic.config.appliances.empty())
         throw HostError(
             "vNIC " + vnic.config.name +
@@ -109,7 +114,7 @@ void Topology::balance(Nanos now) {
         Vnic& vnic = *vnics_[id];
         const std::uint64_t busy =
             vnic.snapshot.cycles - std::exchange(vnic.cycles_balanced, vnic.snapshot.cycles);
-        if (!vnic.config.worker && vnic.config.appliances.empty())
+        if (!vnic.config.worker && !vnic.config.spread && vnic.config.appliances.empty())
             vnics.push_back({id, vnic.path->fixed.owner, static_cast<double>(busy) / cycles});
     }
     const auto chosen = choose_move(workers, vnics);

@@ -48,12 +48,18 @@ void Topology::take_snapshots() {
     }
     run_on_owners([this](VnicId id, Vnic& vnic) {
         const std::uint64_t number = post_to_owner(vnic, command::ReadVnic{id, &vnic.snapshot});
+        post_to_members(vnic, [](Member& member) {
+            return command::ReadVnic{member.path->fixed.id, &member.snapshot};
+        });
         if (vnic.config.appliances.empty())
             return number;
         return post_to_owner(vnic, command::ReadRequests{id, &vnic.requests});
     });
     for (const auto& worker : workers_)
         await(worker->id(), last[worker->id()]);
+    for (const auto& vnic : vnics_)
+        if (vnic)
+            add_members(*vnic);
 }
 
 SwitchReport Topology::report() {
@@ -73,7 +79,8 @@ SwitchReport Topology::report() {
         if (!vnics_[id])
             continue;
         report.vnics.push_back(report_vnic(id));
-        ++report.workers[report.vnics.back().worker].vnics;
+        for (const WorkerId worker : report.vnics.back().workers)
+            ++report.workers[worker].vnics;
     }
     if (uplink_) {
         report.uplink = UplinkReport{.driver = uplink_->driver(),
@@ -111,11 +118,15 @@ VnicReport Topology::report_vnic(VnicId id) const {
     const Vnic& vnic = *vnics_[id];
     const VnicReading& stats = vnic.snapshot;
     HistogramSnapshot delay = vnic.path->queue_delay.snapshot();
+    for (const Member& member : vnic.members)
+        delay.add(member.path->queue_delay.snapshot());
     // Packets that passed at once are not in the histogram.
     delay.add_zeros(stats.admitted.packets - std::min(stats.admitted.packets, delay.count()));
     VnicReport report;
     report.id = id;
     report.worker = vnic.path->fixed.owner;
+    for (std::size_t n = 0; n <= vnic.members.size(); ++n)
+        report.workers.push_back(worker_of_member(report.worker, n));
     report.config = in_force(vnic.config);
     if (!config_.controller.connect.empty())
         report.promise = report_promise(vnic.config);
@@ -124,6 +135,10 @@ VnicReport Topology::report_vnic(VnicId id) const {
     report.features = vnic.port->features();
     report.ring_errors = vnic.port->ring_errors();
     report.straight = vnic.port->straight_frames();
+    for (const Member& member : vnic.members) {
+        report.ring_errors += member.path->fixed.port->ring_errors();
+        report.straight += member.path->fixed.port->straight_frames();
+    }
     if (vnic.vhost) {
         report.ring_fault = vnic.vhost->ring_fault();
         report.socket_fault = vhost_->socket_fault(vnic.config.socket);

@@ -66,7 +66,8 @@ void Topology::change_vnic(const VnicConfig& changed) {
         move(id, *changed.worker, kLeaveMax);
     take_snapshots();
     change_guarantee(vnic, changed);
-    await(vnic.path->fixed.owner, post_profile(id, changed));
+    (void)post_profile(id, changed);
+    await_owner(vnic);
     vnic.config = changed;
     name_differences(vnic);
     spdlog::info("vNIC {} changed", changed.name);
@@ -121,7 +122,8 @@ WorkerId Topology::pick_worker(const VnicConfig& config) const {
     for (const auto& vnic : vnics_) {
         if (!vnic)
             continue;
-        ++loads[vnic->path->fixed.owner].vnics;
+        for (std::size_t n = 0; n <= vnic->members.size(); ++n)
+            ++loads[worker_of_member(vnic->path->fixed.owner, n)].vnics;
         loads[vnic->path->fixed.owner].flows += vnic->config.appliances.size();
     }
     std::optional<WorkerId> best;
@@ -139,12 +141,17 @@ WorkerId Topology::pick_worker(const VnicConfig& config) const {
     return *best;
 }
 
-std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, VnicId id, WorkerId owner) {
+std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, std::span<const VnicId> ids,
+                                                    WorkerId owner) {
     auto vnic = std::make_unique<Vnic>();
     vnic->config = config;
     vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
     if (config.device.empty()) {
-        const std::array servers{VhostPort::Server{notifiers_[owner].get(), wakeups_of(owner)}};
+        std::vector<VhostPort::Server> servers;
+        for (std::size_t n = 0; n < ids.size(); ++n) {
+            const WorkerId worker = worker_of_member(owner, n);
+            servers.push_back({notifiers_[worker].get(), wakeups_of(worker)});
+        }
         vnic->vhost = std::make_unique<VhostPort>(eal_.pool(), config.queues, servers);
         vnic->port = &vnic->vhost->rings();
     } else {
@@ -161,9 +168,14 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, Vn
     if (const auto refused = refusals_.find(config.name); refused != refusals_.end())
         vnic->refusal = refused->second;
     vnic->guarantee.emplace(promise_of(in_force(config), config_.accounting), 0, now());
-    VnicFixed fixed = make_fixed(id, owner, vnic->port, config, config_, generations_[id]);
+    VnicFixed fixed = make_fixed(ids[0], owner, vnic->port, config, config_, generations_[ids[0]]);
     fixed.tenant = tenant_slot(config.tenant);
-    vnic->path = std::make_unique<VnicPath>(fixed, profile_of(config, *vnic), config_.flood_limit_pps, now());
+    if (config.spread) {
+        vnic->spread = std::make_unique<Spread>(ids, config_.uplink.capacity_bps() / kBitsPerByte);
+    }
+    vnic->path = std::make_unique<VnicPath>(fixed, profile_of(config, *vnic), config_.flood_limit_pps, now(),
+                                            vnic->spread.get());
+    make_members(*vnic, ids);
     return vnic;
 }
 
@@ -176,16 +188,15 @@ TenantSlot Topology::tenant_slot(const std::string& tenant) {
 
 /// All workers have the vNIC before its rings can appear.
 void Topology::add(const VnicConfig& config) {
-    const auto free = std::find(vnics_.begin(), vnics_.end(), nullptr);
-    if (free == vnics_.end())
-        throw HostError("the switch has " + std::to_string(limits::kVnicsMax) +
-                        " vNICs, its maximum; remove one first");
-    const auto id = static_cast<VnicId>(free - vnics_.begin());
+    const std::vector<VnicId> ids = free_ids(config.members);
+    const VnicId id = ids.front();
     const WorkerId owner = pick_worker(config);
-    *free = make_vnic(config, id, owner);
-    Vnic& vnic = **free;
+    vnics_[id] = make_vnic(config, ids, owner);
+    Vnic& vnic = *vnics_[id];
     restore_learned(vnic);
     run_on_all(command::AddVnic{vnic.path.get()});
+    for (const Member& member : vnic.members)
+        run_on_all(command::AddVnic{member.path.get()});
     try {
         if (vnic.vhost)
             vhost_->add(config, *vnic.vhost);
@@ -196,7 +207,12 @@ void Topology::add(const VnicConfig& config) {
     left_.erase(config.name);
     begin_history(id);
     name_differences(vnic);
-    vnic.steering = steering_ ? steering_->add(id, config, owner) : Steering{false, "there is no uplink"};
+    if (!steering_)
+        vnic.steering = {false, "there is no uplink"};
+    else if (config.spread)
+        vnic.steering = {false, "several workers poll it, and each takes its flows from its own queue"};
+    else
+        vnic.steering = steering_->add(id, config, owner);
 }
 
 void Topology::remove(VnicId id) {
@@ -206,9 +222,15 @@ void Topology::remove(VnicId id) {
         vhost_->remove(vnic.config.socket);
     if (steering_)
         steering_->remove(id);
+    remove_members(vnic);
     run_on_all(command::RemoveVnic{id});
     end_captures_of(id);
     vnics_[id].reset();
+    free_generation(id);
+}
+
+/// The next vNIC with this id is another one.
+void Topology::free_generation(VnicId id) {
     constexpr VnicGeneration kMask = (1U << kVnicGenerationBits) - 1;
     generations_[id] = (generations_[id] + 1) & kMask;
 }
@@ -216,9 +238,11 @@ void Topology::remove(VnicId id) {
 VnicProfile Topology::profile_of(const VnicConfig& config, const Vnic& vnic) const {
     VnicConfig bounded = with_current_guarantee(in_force(config), *vnic.guarantee);
     bound_by_controller(bounded, vnic.rates);
-    return vnic.refusal.why.empty()
-               ? make_vnic_profile(bounded, config_)
-               : make_refused_profile(bounded, config_, service_of(vnic.refusal, config_.controller));
+    return make_member_profile(
+        vnic.refusal.why.empty()
+            ? make_vnic_profile(bounded, config_)
+            : make_refused_profile(bounded, config_, service_of(vnic.refusal, config_.controller)),
+        config.members);
 }
 
 std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
@@ -227,6 +251,9 @@ std::uint64_t Topology::post_profile(VnicId id, const VnicConfig& config) {
     await_owner(vnic);
     vnic.profile = profile_of(config, vnic);
     const std::uint64_t number = post_to_owner(vnic, command::ChangeVnic{id, &vnic.profile});
+    post_to_members(vnic, [&vnic](const Member& member) {
+        return command::ChangeVnic{member.path->fixed.id, &vnic.profile};
+    });
     vnic.profile_due = false;
     return number;
 }

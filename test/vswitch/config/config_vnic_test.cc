@@ -82,6 +82,7 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
                                   {"shares", 200},
                                   {"cycle_shares", 50},
                                   {"queues", 4},
+                                  {"spread", true},
                                   {"mtu", 1500},
                                   {"buffers", 512},
                                   {"receive_reservation", "1Gbit"},
@@ -103,6 +104,22 @@ TEST_CASE("a vNIC is written in the configuration's words and reads back as itse
     CHECK(vnic_to_json(valid_vnic(small_with({{"dhcp", "server"}, {"router", false}})))["router"] == false);
     const json device{{"name", "d"}, {"device", "net_tap1"}, {"anti_spoofing", false}};
     CHECK(vnic_to_json(valid_vnic(vnic_to_json(valid_vnic(device)))) == vnic_to_json(valid_vnic(device)));
+}
+
+TEST_CASE("spread: as many workers as there are, or queue pairs; refusals say what is allowed instead") {
+    CHECK(valid_vnic(small_with({{"spread", true}, {"queues", 4}})).members == 2);
+    CHECK(valid_vnic(small_with({{"spread", false}, {"queues", 4}})).members == 1);
+    const auto refuses = [](const json& vnic, const char* allowed) {
+        CHECK(has_fault(vnic_faults(vnic), "vnic.spread", std::string(allowed) + ", or no \"spread\""));
+    };
+    refuses(small_with({{"spread", true}}), "\"queues\": 2 to 16");
+    refuses(small_with({{"spread", true}, {"queues", 2}, {"dhcp", "client"}}), "\"addresses\"");
+    refuses({{"name", "d"}, {"device", "net_tap1"}, {"anti_spoofing", false}, {"spread", true}},
+            "a \"socket\"");
+    SwitchConfig alone = base_config();
+    alone.workers.resize(1);
+    CHECK(std::holds_alternative<Faults>(
+        parse_vnic(small_with({{"spread", true}, {"queues", 2}}), "vnic", alone, {})));
 }
 
 TEST_CASE("what a vNIC receives: its words, and sums that the uplink cannot carry") {

@@ -7,6 +7,7 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +26,12 @@ struct Spread {
     /// Of `parts`: all of the vNIC's reservation and shares of the uplink.
     static constexpr std::uint64_t kWhole = 1U << 30;
 
+    /// @param all_ids of the members, home first, 2 to limits::kWorkersMax
     /// @param link its rate, bytes per second
-    Spread(std::size_t count, std::uint64_t link)
-        : members(count), link_rate(link), parts(count, kWhole, 0) {}
+    Spread(std::span<const VnicId> all_ids, std::uint64_t link)
+        : members(all_ids.size()), link_rate(link), parts(all_ids.size(), kWhole, 0) {
+        std::ranges::copy(all_ids, ids.begin());
+    }
 
     [[nodiscard]] std::span<const VnicId> all() const { return {ids.data(), members}; }
 

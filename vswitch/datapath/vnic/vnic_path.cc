@@ -92,7 +92,7 @@ VnicProfile make_vnic_profile(const VnicConfig& vnic, const SwitchConfig& config
     profile.guarded = !vnic.addresses.empty() || vnic.dhcp || vnic.router;
     profile.observed = profile.addresses.learns;
     profile.cycle_shares = vnic.cycle_shares;
-    profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : limits::kVnicBuffers;
+    profile.buffers_max = vnic.buffers != 0 ? vnic.buffers : limits::kVnicBuffers * vnic.members;
     if (!config.isolation)
         return profile;
     if (vnic.limit_bps) {

@@ -110,15 +110,13 @@ void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
 
 std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config) {
     const std::size_t count = workers_.size();
-    auto spread = std::make_unique<Spread>(count, config_.uplink.capacity_bps() / 8);
-    const VnicProfile profile = make_member_profile(make_vnic_profile(config, config_), count);
     std::vector<VnicId> members;
     for (std::size_t i = 0; i < count; ++i) {
         members.push_back(static_cast<VnicId>(vnics_.size()));
-        spread->ids[i] = members.back();
-        Vnic& vnic = vnics_.emplace_back();
-        vnic.port = std::make_unique<FakePort>();
+        vnics_.emplace_back().port = std::make_unique<FakePort>();
     }
+    auto spread = std::make_unique<Spread>(members, config_.uplink.capacity_bps() / 8);
+    const VnicProfile profile = make_member_profile(make_vnic_profile(config, config_), count);
     const VnicFixed home =
         make_fixed(members[0], config.worker.value_or(0), vnics_[members[0]].port.get(), config, config_);
     for (std::size_t i = 0; i < count; ++i) {
