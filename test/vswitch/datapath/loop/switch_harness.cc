@@ -108,12 +108,16 @@ void SwitchHarness::add_path(VnicId id, const VnicConfig& config, Port& port) {
     post_to_all(command::AddVnic{vnic.path.get()});
 }
 
-std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config) {
+std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config,
+                                              const std::function<void(FakePort&, std::size_t)>& prepare) {
     const std::size_t count = workers_.size();
     std::vector<VnicId> members;
     for (std::size_t i = 0; i < count; ++i) {
         members.push_back(static_cast<VnicId>(vnics_.size()));
-        vnics_.emplace_back().port = std::make_unique<FakePort>();
+        Vnic& vnic = vnics_.emplace_back();
+        vnic.port = std::make_unique<FakePort>();
+        if (prepare)
+            prepare(*vnic.port, i);
     }
     auto spread = std::make_unique<Spread>(members, config_.uplink.capacity_bps() / 8);
     const VnicProfile profile = make_member_profile(make_vnic_profile(config, config_), count);
@@ -128,7 +132,7 @@ std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config) {
         post_to_all(command::AddVnic{vnic.path.get()});
     }
     vnics_[members[0]].spread = std::move(spread);
-    for (unsigned turns = 0; turns < limits::kHousekeepingIterations; ++turns)
+    for (unsigned turns = 0; !threaded && turns < limits::kHousekeepingIterations; ++turns)
         turn();  // the workers look for rings
     return members;
 }
@@ -136,6 +140,8 @@ std::vector<VnicId> SwitchHarness::add_spread(const VnicConfig& config) {
 void SwitchHarness::remove_spread(const std::vector<VnicId>& members) {
     for (std::size_t i = members.size(); i != 0; --i)
         post_to_all(command::RemoveVnic{members[i - 1]});
+    if (threaded)
+        quiescence_.wait();
     for (std::size_t i = members.size(); i != 0; --i)
         vnics_[members[i - 1]] = {};
 }

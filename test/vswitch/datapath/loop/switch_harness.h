@@ -50,7 +50,9 @@ class SwitchHarness {
     /// As above, with a port of the test's own, which must outlive the vNIC.
     VnicId add(const VnicConfig& config, Port& port);
     /// A vNIC with a member on each worker from its own on. @return the members' ids, home first
-    std::vector<VnicId> add_spread(const VnicConfig& config);
+    /// @param prepare gets the port of each member before any worker has it
+    std::vector<VnicId> add_spread(const VnicConfig& config,
+                                   const std::function<void(FakePort&, std::size_t)>& prepare = {});
     void remove_spread(const std::vector<VnicId>& members);
     void change(VnicId id, const VnicConfig& config);
     void change_spread(const std::vector<VnicId>& members, const VnicConfig& config);

@@ -56,12 +56,13 @@ struct Talker {
         if (!may_send.load(std::memory_order_relaxed) || polls++ % kPollsBetween >= kFramesAtOnce)
             return nullptr;
         const unsigned i = sent++;
-        const std::uint64_t to = n > 2         ? mac(1)
-                                 : i % 64 == 0 ? kBroadcast
-                                 : i % 16 == 1 ? mac(0x20 + i % kTapHosts)
-                                 : i % 16 == 2 ? kFar
-                                               : mac(1 + (n + i) % guests);
-        const std::uint64_t own = taps ? mac(0x20 + i % kTapHosts) : mac(n);
+        const std::uint64_t to = n > 2 && n <= guests ? mac(1)
+                                 : i % 64 == 0        ? kBroadcast
+                                 : i % 16 == 1        ? mac(0x20 + i % kTapHosts)
+                                 : i % 16 == 2        ? kFar
+                                 : i % 16 == 5        ? mac(guests + 1)
+                                                      : mac(1 + (n + i) % guests);
+        const std::uint64_t own = n > guests ? mac(guests + 1) : taps ? mac(0x20 + i % kTapHosts) : mac(n);
         // Only to a guest that never leaves: a super-frame that is flooded is split for the wire, and counted
         // by segments; copies of long frames share their data, whose count of references DPDK reads in an
         // order that TSan cannot know to be right.
@@ -85,6 +86,7 @@ class ThreadedSwitch {
             threads_.emplace_back([this, &worker] { poll(*worker); });
         for (unsigned n = 1; n <= guests_; ++n)
             add(n);
+        add_spread();
         for (Talker& talker : talkers_)
             talker.may_send.store(true, std::memory_order_relaxed);
     }
@@ -99,7 +101,10 @@ class ThreadedSwitch {
         VnicConfig changed = guest(3);
         changed.limit_bps = 1'000'000'000 + round;
         host_.change(ids_[3], changed);
-        advertise(1 + round % guests_, round);
+        VnicConfig changed_spread = spread_guest();
+        changed_spread.limit_bps = 1'000'000'000 + round;
+        host_.change_spread(spread_, changed_spread);
+        advertise(1 + round % (guests_ + 1), round);
         if (round % 4 == 1) {
             host_.remove(ids_[2]);
             host_.add_again(ids_[2], guest(2), [this](FakePort& port) { attach(port, 2); });
@@ -127,6 +132,8 @@ class ThreadedSwitch {
         threads_.clear();
         for (unsigned n = 1; n <= guests_; ++n)
             host_.port(ids_[n]).full = nullptr;
+        for (const VnicId id : spread_)
+            host_.port(id).full = nullptr;
         host_.threaded = false;
         host_.now = clock_;
         host_.settle();
@@ -143,6 +150,7 @@ class ThreadedSwitch {
             feedback.received += part.feedback.received + part.feedback.stale;
             handoff.posted += part.handoff.posted;
         }
+        check_spread();
         Nanos held = 0;
         for (unsigned n = 1; n <= guests_; ++n)
             held += host_.stats(ids_[n]).held_ns[static_cast<std::size_t>(HoldReason::kReceiver)];
@@ -172,6 +180,33 @@ class ThreadedSwitch {
         config.feedback.enabled = true;
         config.flood_limit_pps = 1'000'000;
         return config;
+    }
+    /// Frames to destinations with a rate are the home's.
+    void check_spread() {
+        VnicStats sum;
+        std::uint64_t received = 0;
+        for (std::size_t i = 0; i < spread_.size(); ++i) {
+            const VnicStats& stats = host_.stats(spread_[i]);
+            CHECK(balanced(stats.from_vm));
+            CHECK(balanced(stats.to_vm));
+            sum.add(stats);
+            received += talkers_[guests_ + i].received;
+        }
+        CHECK(sum.from_vm.offered.packets == spread_.size() * kFramesOfGuest);
+        CHECK(sum.from_vm.queued.packets == 0);
+        CHECK(sum.to_vm.delivered.packets == received);
+        CHECK(received > 0);
+    }
+    VnicConfig spread_guest() const { return vm(guests_ + 1); }
+    void add_spread() {
+        for (unsigned i = 0; i < guests_ / 2; ++i) {
+            Talker& talker = talkers_.emplace_back();
+            talker.n = guests_ + 1 + i;
+            talker.guests = guests_;
+        }
+        spread_ = host_.add_spread(spread_guest(), [this](FakePort& port, std::size_t i) {
+            attach(port, guests_ + 1 + static_cast<unsigned>(i));
+        });
     }
     VnicConfig guest(unsigned n) const {
         VnicConfig config = vm(n);
@@ -217,13 +252,15 @@ class ThreadedSwitch {
         for (unsigned n = 1; n <= guests_; ++n)
             if (host_.snapshot(ids_[n]).from_vm.queued.packets != 0)
                 return false;
-        return true;
+        return std::ranges::none_of(
+            spread_, [this](VnicId id) { return host_.snapshot(id).from_vm.queued.packets != 0; });
     }
 
     unsigned guests_;
     RingNic nic_;
     std::deque<Talker> talkers_;  // by number - 1; they do not move
     std::vector<VnicId> ids_{kNoVnic};
+    std::vector<VnicId> spread_;  // members of one more guest
     std::atomic<bool> stop_{false};
     std::atomic<Nanos> clock_{kNanosPerSec};
     MacRelay relay_;
