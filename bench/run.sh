@@ -45,6 +45,7 @@ all_benches() {
     bench qos              "3 min"  -    micro.qos               "buckets, wheel, limits, receiver and schedulers alone" bench/micro/qos-bench
     bench stages           "2 min"  root micro.stages            "cycles per frame of each stage of the poll loop, alone" bench/micro/stages-bench
     bench trackers         "3 min"  -    micro.trackers          "ns per segment of the request trackers alone" bench/micro/tracker-bench
+    bench workers          "2 min"  root micro.workers           "two workers over one, and the limit of a vNIC on both" bench/micro/workers-bench
     bench allocation       "3 min"  -    micro.allocation        "ms per allocation of up to a million flows" bench/micro/alloc-bench
     bench interval         "1 min"  -    control.interval        "a whole interval of the controller with 2,000 switches over sockets" bench/control/interval-bench
     bench flow-setup       "10 s"   root control.flow_setup      "from a new flow to its limiter" bench/control/flow-setup-bench

@@ -4,10 +4,10 @@ import random
 import re
 import shlex
 
-from bench.lib.figures import select
+from bench.lib.figures import median, select
 from bench.lib.host import BUILD, SWITCH_CORE, parser, prepare, run, tool
 from bench.lib.record import Record
-from bench.lib.report import finish
+from bench.lib.report import Table, finish, number
 
 # Keys of every case in google-benchmark's JSON; the others are the case's own counters.
 STANDARD = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads",
@@ -65,6 +65,37 @@ def medians(program, repetitions, seconds):
     return cases(report, "median") or cases(report)  # of a single repetition there is no median
 
 
+def in_turn(program, base, repetitions, seconds):
+    """medians(), each case with those of the base's build as "before", {counter: median}; each repetition measures both."""
+    rounds = {build: [] for build in (BUILD, base)}
+    for _ in range(repetitions):
+        for build, found in rounds.items():
+            found += cases(measure(program, f"--benchmark_min_time={seconds}", "--benchmark_enable_random_interleaving=true", build=build))
+    now, before = (together(found) for found in rounds.values())
+    return [{**case, "before": {key: value for key, value in before.get(name, {}).items() if key != "name"}} for name, case in now.items()]
+
+
+def together(found):
+    """{name: the case with the medians of its counters} of cases that were measured several times."""
+    names = dict.fromkeys(case["name"] for case in found)
+    return {name: {"name": name, **{key: median([case[key] for case in found if case["name"] == name])
+                                    for key in next(case for case in found if case["name"] == name) if key != "name"}} for name in names}
+
+
+def beside(samples, keys):
+    """[The table of the cases beside those of an earlier commit], by the first of these counters that a case has; [] without a base."""
+    if not any(sample.get("before") for sample in samples):
+        return []
+    rows = []
+    for sample in sorted(samples, key=lambda each: each["name"]):
+        key = next((key for key in keys if key in sample), None)
+        before = sample.get("before", {}).get(key)
+        if key:
+            rows.append([sample["name"], key.replace("_", " "), number(sample[key], 3), number(before, 3),
+                         number(sample[key] / before if before else None)])
+    return [Table("Beside an earlier commit, measured in turn (medians; -: it has no such case)", ["", "unit", "now", "before", "now / before"], rows)]
+
+
 def one(samples, name, key):
     """A counter of the case with this name; None where it was not measured."""
     found = select(samples, name=name)
@@ -79,8 +110,11 @@ def quotient(samples, above, below, key):
 
 def main(name, about, program, repetitions):
     """The whole bench `bench.micro.NAME`: measures the program, prints tables, writes JSON."""
-    options = parser(name, about, rounds=repetitions, seconds=0.1).parse_args()
+    options = parser(name, about, rounds=repetitions, seconds=0.1)
+    options.add_argument("base", nargs="?", help="build folder of an earlier commit, whose cases are measured in turn with these")
+    options = options.parse_args()
     prepare()
     record = Record(options)
-    record.samples = medians(program, options.rounds, options.seconds)
+    record.samples = (in_turn(program, options.base, options.rounds, options.seconds) if options.base else
+                      medians(program, options.rounds, options.seconds))
     finish(record, f"bench.micro.{name}")

@@ -51,7 +51,7 @@ def tables(samples):
                    for mechanism in MECHANISMS]
     exponents = Table("Time grows as flows to the power of", ["", "exponent"],
                       [[mechanism, number(growth(samples, mechanism)[1])] for mechanism in MECHANISMS])
-    return [every, *by_activity, exponents]
+    return [every, *by_activity, exponents, *micro.beside(samples, ("ms_per_solve",))]
 
 
 def marks(samples):

@@ -34,7 +34,8 @@ def tables(samples):
                   [[sample["name"], *(number(sample.get(key), 1) for key in keys)] for sample in sorted(samples, key=lambda each: each["name"])]),
             Table("Many over few", ["", "ratio"],
                   [[title, number(quotient(samples, above, below, key))] for title, (above, below, key, _) in RATIOS.items()] +
-                  [[f"{title}, the most over the least of all numbers", number(spread(samples, case))] for title, case in SPREADS.items()])]
+                  [[f"{title}, the most over the least of all numbers", number(spread(samples, case))] for title, case in SPREADS.items()]),
+            *micro.beside(samples, keys)]
 
 
 def marks(samples):

@@ -15,43 +15,13 @@
 
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
-#include "test/vswitch/ports/virtio/guest_area.h"
+#include "bench/micro/ring_rig.h"
 #include "vswitch/datapath/loop/classifier.h"
 #include "vswitch/datapath/loop/worker.h"
 #include "vswitch/datapath/output/delivery.h"
-#include "vswitch/ports/virtio/device.h"
-#include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir::bench {
 namespace {
-
-constexpr std::uint16_t kBurst = limits::kBurst;
-constexpr std::uint64_t kFirstMac = 0x0100'0000'0002;  // 02:00:00:00:00:01, in the order of a header
-
-constexpr std::uint64_t mac(std::uint64_t n) {
-    return kFirstMac + (n << 40);
-}
-
-using Frames = std::array<rte_mbuf*, kBurst>;
-
-/// A burst from vNIC 0 to vNIC 1.
-Frames make_burst(std::uint16_t bytes) {
-    Frames frames;
-    if (rte_pktmbuf_alloc_bulk(buffer_pool(), frames.data(), kBurst) != 0)
-        throw std::runtime_error("no buffers");
-    for (rte_mbuf* frame : frames) {
-        frame->data_len = bytes;
-        frame->pkt_len = bytes;
-        auto* at = rte_pktmbuf_mtod(frame, std::uint8_t*);
-        const std::uint64_t to = mac(1);
-        const std::uint64_t from = mac(0);
-        std::memset(at, 0, bytes);
-        std::memcpy(at, &to, 6);
-        std::memcpy(at + 6, &from, 6);
-        at[12] = 0x08;  // IPv4
-    }
-    return frames;
-}
 
 /// The same frames from each poll, and none is ever freed by the switch.
 class EndlessPort final : public Port {
@@ -74,78 +44,6 @@ class EndlessPort final : public Port {
     std::uint64_t taken = 0;
 
   private:
-    Frames frames_;
-};
-
-/// One ring of a guest, whose driver offers the same buffers again and again.
-class RingRig {
-  public:
-    static constexpr std::uint16_t kSize = 256;
-    static constexpr std::uint64_t kStride = 2048;
-
-    explicit RingRig(std::uint16_t bytes, bool to_guest)
-        : parts_(testing::parts_at(2 * testing::GuestArea::kRegionBytes, kSize, false)),
-          frames_(make_burst(bytes)) {
-        auto* descriptors = &area_.as<virtio::Descriptor>(parts_.descriptors);
-        auto* avail = &area_.as<std::uint16_t>(parts_.driver);
-        for (std::uint16_t i = 0; i < kSize; ++i) {
-            // So many buffers as the first region has: they are used in turn. A header ends where a line
-            // does.
-            const std::uint64_t at = (i % (testing::GuestArea::kRegionBytes / kStride - 1) + 1) * kStride;
-            const std::uint64_t header_at = at - virtio::kNetHeaderBytes;
-            descriptors[i] = {testing::GuestArea::kAddress + header_at,
-                              virtio::kNetHeaderBytes + (to_guest ? 1518U : bytes),
-                              static_cast<std::uint16_t>(to_guest ? virtio::descriptor_flag::kWrite : 0), 0};
-            if (!to_guest) {
-                std::memset(area_.host(header_at), 0, virtio::kNetHeaderBytes);
-                std::memcpy(area_.host(at), rte_pktmbuf_mtod(frames_[0], const void*), bytes);
-            }
-            avail[2 + i] = i;
-        }
-        if (!lane_.ring.emplace<virtio::SplitRing>().place(testing::place_of(area_, parts_, kSize),
-                                                           area_.memory))
-            throw std::runtime_error("the ring has no place");
-    }
-    ~RingRig() { rte_pktmbuf_free_bulk(frames_.data(), kBurst); }
-    RingRig(const RingRig&) = delete;
-    RingRig& operator=(const RingRig&) = delete;
-
-    void offer() {
-        auto* avail = &area_.as<std::uint16_t>(parts_.driver);
-        avail[1] = static_cast<std::uint16_t>(avail[1] + kBurst);
-    }
-    /// @return cycles
-    std::uint64_t take() {
-        offer();
-        Frames frames;
-        const std::uint64_t began = cycles();
-        const auto result = virtio::take(lane_, terms_, area_.memory, buffer_pool(), frames.data(), kBurst);
-        fetch_payloads({frames.data(), result.frames});
-        if (result.owes)
-            (void)virtio::show_used(lane_);
-        const std::uint64_t spent = cycles() - began;
-        check(result.frames);
-        rte_pktmbuf_free_bulk(frames.data(), result.frames);
-        return spent;
-    }
-    std::uint64_t put() {
-        offer();
-        const std::uint64_t began = cycles();
-        const auto result = virtio::put(lane_, terms_, area_.memory, frames_);
-        const std::uint64_t spent = cycles() - began;
-        check(result.frames);
-        return spent;
-    }
-
-  private:
-    static void check(std::uint16_t frames) {
-        if (frames != kBurst)
-            throw std::runtime_error("the ring did not move a whole burst");
-    }
-    testing::GuestArea area_;
-    testing::RingParts parts_;
-    virtio::Terms terms_;
-    virtio::Lane lane_;
     Frames frames_;
 };
 
