@@ -147,6 +147,7 @@ void FromOutside::send_for_member(VnicPath& home, rte_mbuf* frame, Nanos now) {
                             wire_frames * (home.fixed.overhead_bytes + home.fixed.tag_bytes));
     home.stats.from_vm.offered.add(1, one.bytes);
     stages_.uplink->send(home, one.run(), now);
+    bill_.charge(home);
 }
 
 void FromOutside::from_tunnels(const Passage& passage, const ClearBurst& burst) {

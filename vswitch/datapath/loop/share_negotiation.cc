@@ -50,7 +50,7 @@ void ShareNegotiation::report_idle() {
     if (stages_.feedback)
         in_.report(worker_, receive_claim_);
     for (VnicPath* vnic : spread_)
-        vnic->member->report(vnic->profile.uplink, vnic->stats.uplink_bytes, false, LinkShare::kPeriod);
+        vnic->member->report_idle(vnic->stats.uplink_bytes);
 }
 
 void ShareNegotiation::negotiate(Nanos now) {

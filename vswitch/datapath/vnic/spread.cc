@@ -35,4 +35,9 @@ void SpreadMember::report(const ClassProfile& whole, std::uint64_t sent, bool ba
                          .backlogged = backlogged});
 }
 
+void SpreadMember::report_idle(std::uint64_t sent) {
+    sent_before = sent;
+    spread.parts.report(static_cast<WorkerId>(index), {.shares = 1});
+}
+
 }  // namespace weir

@@ -65,6 +65,10 @@ struct SpreadMember {
     /// @param sent bytes so far  @param backlogged frames wait for the uplink
     void report(const ClassProfile& whole, std::uint64_t sent, bool backlogged, Nanos span);
 
+    /// Its worker is about to sleep: the others may have its part.
+    /// @param sent bytes so far
+    void report_idle(std::uint64_t sent);
+
     Spread& spread;
     std::size_t index;
     LimiterShares limit;

@@ -118,7 +118,7 @@ TEST_CASE("common bucket: a cost above the bucket passes when it is full, and le
     const BucketProfile profile = make_profile(5000, 5000);
     common.set_profile(profile, 0);
     std::array shares{BucketShare(common, 0), BucketShare(common, 1)};
-    for (const std::uint64_t tenths : {0, 18, 36}) {
+    for (const std::uint64_t tenths : {0UL, 18UL, 36UL}) {
         BucketShare& share = shares[tenths / 18 % 2];
         const Nanos now = tenths * 100 * kMilli;
         if (now != 0) {
