@@ -43,6 +43,19 @@ class TwoGuestsTest(GuestsCase):
         self.assertNotIn("checksum", self.switch.vnic("vm3")["features"])
         self.assert_accounts()
 
+    def test_a_guest_whose_queues_two_workers_poll_exchanges_tcp_in_many_flows(self):
+        self.start_switch(self.vnic(1, queues=2, spread=True), self.vnic(2), workers=[0, 1], poll="adaptive")
+        one, = self.guests(1, queues=2, cpus=2)
+        two, = self.guests(2)
+        wait_reachable(one, address(2))
+        serve(two)
+        for options in ("-P 4", "-P 4 -R"):
+            self.transfer(one, 2, BYTES, options)
+        self.assertEqual(self.switch.vnic("vm1")["workers"], [0, 1])
+        for worker in self.switch.ctl("status")["workers"]:
+            self.assertGreater(worker["packets"], 100)
+        self.assert_accounts()
+
     def test_one_tcp_flow_reaches_its_limit_and_never_passes_it(self):
         self.start_switch(self.vnic(1, limit="100Mbit"), self.vnic(2))
         one, two = self.guests(1, 2)
