@@ -3,9 +3,13 @@
 
 #include <sched.h>
 
+#include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 namespace weir {
 namespace {
@@ -58,6 +62,22 @@ std::string cpuset_in(const std::string& cgroups) {
 std::string cpuset_name() {
     std::ifstream file("/proc/self/cgroup");
     return cpuset_in({std::istreambuf_iterator<char>(file), {}});
+}
+
+/// The folder of a core has a link "nodeN".
+NumaNode node_of_core(unsigned core, const std::string& sysroot) {
+    constexpr std::string_view kLink = "node";
+    std::error_code ignored;
+    const std::string folder = sysroot + "/sys/devices/system/cpu/cpu" + std::to_string(core);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        const std::string name = entry.path().filename().string();
+        unsigned node = 0;
+        const char* end = name.data() + name.size();
+        if (name.starts_with(kLink) && std::from_chars(name.data() + kLink.size(), end, node).ptr == end &&
+            name.size() > kLink.size())
+            return node;
+    }
+    return std::nullopt;
 }
 
 std::string core_list(const std::vector<unsigned>& ascending) {

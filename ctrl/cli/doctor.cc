@@ -55,17 +55,18 @@ void check_hugepages(const HostFacts& facts, Findings& out) {
         out.push_back({"hugetlbfs mount", Health::kOk, facts.hugetlbfs.front(), ""});
 }
 
-/// Warns of a NUMA node whose worker or NIC would access its packets in the memory of another node.
+/// A worker takes packet buffers of its NUMA node. A NIC whose node has none writes into another's memory.
 /// @param user the worker or the uplink, for the text
+/// @param health of a node without pages
 void check_node_pages(const HostFacts& facts, std::optional<unsigned> node, const std::string& user,
-                      Findings& out) {
+                      Health health, Findings& out) {
     const auto has_pages = [&](const HugepagePool& pool) { return pool.node == *node && pool.total > 0; };
     const bool any = std::ranges::any_of(facts.hugepages, [](const auto& p) { return p.total > 0; });
     if (!node || !any || std::ranges::any_of(facts.hugepages, has_pages))
         return;
     const std::string number = std::to_string(*node);
     out.push_back(
-        {"hugepages of node " + number, Health::kWarning, "none, and " + user + " is on this node",
+        {"hugepages of node " + number, health, "none, and " + user + " is on this node",
          "echo 512 > /sys/devices/system/node/node" + number + "/hugepages/hugepages-2048kB/nr_hugepages"});
 }
 
@@ -105,7 +106,7 @@ void check_core(const CoreFacts& core, const HostFacts& facts, Findings& out) {
              "set \"workers\" to cores of that cpuset, or widen it: AllowedCPUs= in a systemd unit"});
         return;
     }
-    check_node_pages(facts, core.node, "a worker", out);
+    check_node_pages(facts, core.node, "a worker", Health::kMissing, out);
     for (const CoreFacts& other : facts.workers) {
         const bool sibling = std::ranges::find(core.siblings, other.core) != core.siblings.end();
         if (sibling && other.core > core.core)
@@ -141,7 +142,7 @@ void check_nic(const NicFacts& nic, const HostFacts& facts, Findings& out) {
         out.push_back({check, Health::kMissing, "no such PCI device", "dpdk-devbind.py --status-dev net"});
         return;
     }
-    check_node_pages(facts, nic.node, "the uplink", out);
+    check_node_pages(facts, nic.node, "the uplink", Health::kWarning, out);
     // A bifurcated driver stays with the kernel, and DPDK works beside it.
     const bool bifurcated = nic.driver == "mlx5_core" || nic.driver == "mlx4_core" || nic.driver == "mana";
     if (nic.driver == "vfio-pci" || nic.driver == "igb_uio" || nic.driver == "uio_pci_generic" || bifurcated)

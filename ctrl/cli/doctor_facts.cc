@@ -123,9 +123,7 @@ CoreFacts core_facts(const fs::path& root, unsigned core) {
     facts.core = core;
     facts.online = listed(cpus / "online");
     facts.isolated = listed(cpus / "isolated");
-    for (const fs::path& node : entries_with(own, "node"))
-        if (const auto id = number_in(node.filename().string().substr(4)))
-            facts.node = static_cast<unsigned>(*id);
+    facts.node = node_of_core(core, root.string());
     facts.siblings = parse_cpu_list(read_line(own / "topology/thread_siblings_list"));
     return facts;
 }

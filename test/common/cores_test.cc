@@ -4,8 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "test/support/catch.h"
+#include "test/support/temp_folder.h"
 
 using namespace weir;
 
@@ -41,4 +43,20 @@ TEST_CASE("an affinity is a part of the allowed cores, and is as it was after a 
     REQUIRE(sched_getaffinity(0, sizeof(after), &after) == 0);
     CHECK(CPU_EQUAL(&after, &one));
     REQUIRE(sched_setaffinity(0, sizeof(before), &before) == 0);
+}
+
+TEST_CASE("a core's folder names its NUMA node, or there is none to know") {
+    const weir::test::TempFolder root;
+    const std::string cpus = root.file("sys/devices/system/cpu/");
+    std::filesystem::create_directories(cpus + "cpu1/node0");
+    std::filesystem::create_directories(cpus + "cpu9/node1");
+    std::filesystem::create_directories(cpus + "cpu9/topology");
+    std::filesystem::create_directories(cpus + "cpu10/node12");
+    std::filesystem::create_directories(cpus + "cpu11/nodes");
+    std::filesystem::create_directories(cpus + "cpu11/node");
+    CHECK(node_of_core(1, root.file("")) == 0U);
+    CHECK(node_of_core(9, root.file("")) == 1U);
+    CHECK(node_of_core(10, root.file("")) == 12U);
+    CHECK(node_of_core(11, root.file("")) == std::nullopt);
+    CHECK(node_of_core(12, root.file("")) == std::nullopt);
 }

@@ -66,12 +66,22 @@ json encryption_json(const SwitchReport& report, const WorkerReport& worker) {
             {"reserved", reserved}};
 }
 
+template <typename T>
+json or_null(const std::optional<T>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+json or_null(const std::string& fault) {
+    return fault.empty() ? json(nullptr) : json(fault);
+}
+
 json worker_json(const SwitchReport& report, const WorkerReport& worker) {
     const WorkerStats& stats = worker.snapshot.worker;
     json handoff = handoff_losses(worker.snapshot.handoff);
     handoff["posted"] = worker.snapshot.handoff.posted;
     return {{"id", worker.id},
             {"core", worker.core},
+            {"numa_node", or_null(worker.node)},
             {"vnics", worker.vnics},
             {"iterations", stats.iterations},
             {"busy_iterations", stats.busy_iterations},
@@ -149,15 +159,6 @@ json held_json(const VnicStats& stats) {
     for (std::size_t i = 0; i < kHoldReasons; ++i)
         members[kHoldReasonNames[i]] = held[i];
     return members;
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
-}
-
-json or_null(const std::string& fault) {
-    return fault.empty() ? json(nullptr) : json(fault);
 }
 
 /// The addresses that the guest may use: configured ones and assigned ones; null while any address is

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "common/config/vnic_promise.h"
+#include "common/cores.h"
 #include "common/error.h"
 #include "common/types.h"
 #include "common/wire/records.h"
@@ -123,6 +124,7 @@ struct UsageReport {
 struct WorkerReport {
     WorkerId id = 0;
     unsigned core = 0;
+    NumaNode node;  ///< of the core, and of the buffers that the worker takes
     unsigned vnics = 0;
     WorkerSnapshot snapshot;
 };
@@ -253,8 +255,8 @@ struct SwitchReport {
     std::uint64_t uptime_ns = 0;
     bool stepped = false;  ///< the clock: time moves by commands alone
     std::uint64_t tsc_hz = 0;
-    std::uint32_t buffers = 0;
-    std::uint32_t buffers_free = 0;
+    std::uint64_t buffers = 0;  ///< of the pools of all NUMA nodes that have workers
+    std::uint64_t buffers_free = 0;
     std::vector<WorkerReport> workers;
     std::vector<VnicReport> vnics;
     std::optional<UplinkReport> uplink;

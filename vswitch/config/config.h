@@ -193,11 +193,11 @@ struct SwitchConfig {
     Nanos poll_coalesce = 4'000;  ///< 0..50us: time that a ring with small bursts is left to fill; 0 = never
     Nanos mac_aging = 300 * kNanosPerSec;
     std::uint64_t flood_limit_pps = 20'000;  ///< flooded frames per vNIC, and of the uplink
-    std::uint32_t buffers = 0;               ///< mbufs in the pool; 0 = pool_buffers(), the sum of all quotas
+    std::uint32_t buffers = 0;  ///< mbufs in each pool; 0 = pool_buffers(), the sum of all quotas
 };
 
-/// Buffers in the pool: `buffers`, or the sum that vNICs, devices, rings and workers may hold, with eight
-/// vNICs more.
+/// Buffers in the pool of each NUMA node that has a worker: `buffers`, or the sum that vNICs, devices, rings
+/// and workers may hold, with eight vNICs more.
 [[nodiscard]] std::uint32_t pool_buffers(const SwitchConfig& config);
 
 /// The uplink's rate that is reserved for the vNIC, in bit/s: `reservation`, or the accounted rate of

@@ -1,9 +1,10 @@
-// config_buffers.cc - the pool of packet buffers, and the quotas that it must have room for.
+// config_buffers.cc - the pools of packet buffers, and the quotas that each must have room for.
 // Source: docs/algorithms.md 3.7. Units: buffers (mbufs).
 //
 // A quota holds only if the pool has buffers for all quotas at once. Example: one worker and an uplink of
 // 1,024 descriptors need 2 x 1,024 + 2,048 + 1,024 + 4,096 = 9,216, each vNIC 1,920 as a sender and 66 as a
-// receiver more: with 4 vNICs 17,160.
+// receiver more: with 4 vNICs 17,160. Each NUMA node that has a worker has a pool of this size, as each vNIC
+// may move to any worker.
 #include <algorithm>
 
 #include "common/config/config_text.h"

@@ -5,7 +5,6 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
-#include <rte_mbuf.h>
 #include <rte_memory.h>
 
 #include <algorithm>
@@ -93,6 +92,15 @@ void start(const SwitchConfig& config) {
                         "); the lines of DPDK above have the reason; `weirctl doctor` checks the host");
 }
 
+/// Not DPDK's rte_lcore_to_socket_id(): it has the node of the core with the number of the lcore, and with
+/// --lcores lcore 1 may run on core 9.
+std::vector<NumaNode> nodes_of(const SwitchConfig& config) {
+    std::vector<NumaNode> nodes;
+    for (const unsigned core : config.workers)
+        nodes.push_back(node_of_core(core));
+    return nodes;
+}
+
 /// Called before DPDK's heap grows, on the thread that allocates. The poll loop allocates nothing, but the
 /// vhost library copies an indirect table that it finds in two pieces, and reads the table's length twice: a
 /// guest that raises the length in between, to at most 4 GiB, would otherwise make the worker reserve and
@@ -117,16 +125,12 @@ void keep_workers_from_allocating() {
 Eal::Eal(const SwitchConfig& config, SteppedClock* clock)
     : clock_(clock),
       ticks_per_sec_((start(config), clock == nullptr ? rte_get_tsc_hz() : kNanosPerSec)),
-      ticks_(ticks_per_sec_, clock == nullptr ? rte_rdtsc() : 0),
-      buffers_(pool_buffers(config)) {
-    constexpr unsigned kCache = 512;
-    pool_ = rte_pktmbuf_pool_create("weir_buffers", buffers_, kCache, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
-                                    static_cast<int>(SOCKET_ID_ANY));
-    if (pool_ == nullptr) {
-        const std::string reason = rte_strerror(rte_errno);
+      ticks_(ticks_per_sec_, clock == nullptr ? rte_rdtsc() : 0) {
+    try {
+        pools_.emplace(nodes_of(config), pool_buffers(config));
+    } catch (const HostError&) {
         rte_eal_cleanup();
-        throw HostError("no memory for " + std::to_string(buffers_) + " packet buffers (" + reason +
-                        "); reserve more hugepages: echo 1024 > /proc/sys/vm/nr_hugepages");
+        throw;
     }
     keep_workers_from_allocating();
 }
@@ -136,7 +140,7 @@ Nanos Eal::now() const {
 }
 
 Eal::~Eal() {
-    rte_mempool_free(pool_);
+    pools_.reset();
     rte_eal_cleanup();
 }
 

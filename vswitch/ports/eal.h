@@ -1,15 +1,15 @@
-// eal.h - start of DPDK: arguments, cores and the packet pool.
-// Source: DPDK EAL guide. Units: ticks of the TSC, or of a stepped clock, where one is 1 ns; buffers.
+// eal.h - start of DPDK: arguments, cores and the pools of packet buffers.
+// Source: DPDK EAL guide. Units: ticks of the TSC, or of a stepped clock, where one is 1 ns.
 // Threads: main, at start and end; now() any.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/clock.h"
 #include "common/stepped_clock.h"
 #include "vswitch/config/config.h"
-
-struct rte_mempool;
+#include "vswitch/ports/packet_pools.h"
 
 namespace weir {
 
@@ -23,8 +23,7 @@ class Eal {
     Eal(const Eal&) = delete;
     Eal& operator=(const Eal&) = delete;
 
-    [[nodiscard]] rte_mempool* pool() const { return pool_; }
-    [[nodiscard]] std::uint32_t buffers() const { return buffers_; }
+    [[nodiscard]] const PacketPools& pools() const { return *pools_; }
     /// Time since the start.
     [[nodiscard]] Nanos now() const;
     /// null: time is real.
@@ -41,8 +40,7 @@ class Eal {
     SteppedClock* clock_;
     std::uint64_t ticks_per_sec_;
     TickConverter ticks_;
-    std::uint32_t buffers_;
-    rte_mempool* pool_ = nullptr;
+    std::optional<PacketPools> pools_;
 };
 
 }  // namespace weir

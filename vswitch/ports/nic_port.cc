@@ -78,8 +78,11 @@ int configure(std::uint16_t port, const NicSettings& settings, rte_eth_conf& con
 }  // namespace
 
 NicDevice::NicDevice(const NicSettings& settings, rte_mempool* pool)
+    : NicDevice(settings, std::vector<rte_mempool*>(settings.queues, pool)) {}
+
+NicDevice::NicDevice(const NicSettings& settings, std::span<rte_mempool* const> pools)
     : settings_(settings),
-      pool_(pool),
+      pools_(pools.begin(), pools.end()),
       interface_(kernel_interface_of(settings.device)),
       of_kernel_(!interface_.empty()) {
     open();
@@ -142,7 +145,8 @@ void NicDevice::start() {
     for (std::uint16_t queue = 0; queue < settings.queues; ++queue) {
         const int socket = rte_eth_dev_socket_id(port_id_);
         const auto node = static_cast<unsigned>(socket < 0 ? SOCKET_ID_ANY : socket);
-        if (const int code = rte_eth_rx_queue_setup(port_id_, queue, rx, node, nullptr, pool_); code != 0)
+        if (const int code = rte_eth_rx_queue_setup(port_id_, queue, rx, node, nullptr, pools_[queue]);
+            code != 0)
             fail(settings, "no receive queue at", code);
         rte_eth_txconf txconf = info.default_txconf;
         txconf.offloads = conf.txmode.offloads;
@@ -186,6 +190,11 @@ void NicDevice::close() {
     rte_eth_dev_close(port_id_);
     if (plugged_ && known && info.device != nullptr)
         rte_dev_remove(info.device);
+}
+
+NumaNode NicDevice::numa_node() const {
+    const int node = is_pci_address(settings_.device) ? rte_eth_dev_socket_id(port_id_) : -1;
+    return node < 0 ? NumaNode() : NumaNode(static_cast<unsigned>(node));
 }
 
 std::uint64_t NicDevice::mac() const {

@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "common/cores.h"
 #include "vswitch/ports/growing_count.h"
 #include "vswitch/ports/kernel_interface.h"
 #include "vswitch/ports/port.h"
@@ -34,12 +37,17 @@ struct NicSettings {
 /// late.
 class NicDevice {
   public:
+    /// @param pools that the device receives into, by queue; outlive this
     /// @throws HostError that names the device, the step that failed and the remedy
+    NicDevice(const NicSettings& settings, std::span<rte_mempool* const> pools);
+    /// All queues receive into one pool.
     NicDevice(const NicSettings& settings, rte_mempool* pool);
     ~NicDevice();
     NicDevice(const NicDevice&) = delete;
     NicDevice& operator=(const NicDevice&) = delete;
 
+    /// Where its PCI slot is; a device that the host makes is at none.
+    [[nodiscard]] NumaNode numa_node() const;
     /// Changes in reopen().
     [[nodiscard]] std::uint16_t port_id() const { return port_id_; }
     [[nodiscard]] const std::string& driver() const { return driver_; }
@@ -80,8 +88,8 @@ class NicDevice {
     void set_link(bool up);
 
     NicSettings settings_;
-    rte_mempool* pool_;
-    std::string interface_;  // of the kernel; empty: none
+    std::vector<rte_mempool*> pools_;  // by receive queue
+    std::string interface_;            // of the kernel; empty: none
     bool of_kernel_;
     std::uint16_t port_id_ = 0;
     bool plugged_ = false;

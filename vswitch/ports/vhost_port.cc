@@ -12,11 +12,11 @@ namespace weir {
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
 
 /// Frames to a guest whose rings are not there yet wait as if there were one, with the first server.
-VhostPort::VhostPort(rte_mempool* pool, std::uint32_t queues, std::span<const Server> servers)
-    : queues_(queues) {
+VhostPort::VhostPort(std::uint32_t queues, std::span<const Server> servers) : queues_(queues) {
     for (const Server& server : servers) {
         const std::uint16_t rings_least = servers_.empty() ? 1 : 0;
-        servers_.push_back(std::make_unique<VhostRings>(pool, *server.notifier, server.wakeups, rings_least));
+        servers_.push_back(
+            std::make_unique<VhostRings>(server.pool, *server.notifier, server.wakeups, rings_least));
     }
 }
 
@@ -49,9 +49,9 @@ void VhostPort::publish(const Connection& one) {
         servers_[server]->publish(std::move(parts[server]), one.negotiated);
 }
 
-void VhostPort::serve(Notifier& notifier, Wakeups* wakeups) {
+void VhostPort::serve(const Server& server) {
     const std::scoped_lock lock(control_);
-    servers_.front()->serve(notifier, wakeups);
+    servers_.front()->serve(*server.notifier, server.wakeups, server.pool);
 }
 
 bool VhostPort::hide(int vid) {

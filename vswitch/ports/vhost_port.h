@@ -40,12 +40,12 @@ class VhostPort {
     struct Server {
         Notifier* notifier;  ///< outlives the port
         Wakeups* wakeups;    ///< outlives the port; null: the worker never sleeps
+        rte_mempool* pool;   ///< of the worker's packet buffers; outlives the port
     };
 
-    /// @param pool of packet buffers; outlives this
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
     /// @param servers at least one; all have rings when the guest uses as many pairs
-    VhostPort(rte_mempool* pool, std::uint32_t queues, std::span<const Server> servers);
+    VhostPort(std::uint32_t queues, std::span<const Server> servers);
 
     /// The port that the server's worker polls; it stays in its place.
     [[nodiscard]] VhostRings& rings(std::size_t server = 0) { return *servers_[server]; }
@@ -60,7 +60,7 @@ class VhostPort {
     [[nodiscard]] FrontEndFault& front_end() { return front_end_; }
 
     /// Another worker owns the rings of the only server from now on. Neither is polling.
-    void serve(Notifier& notifier, Wakeups* wakeups);
+    void serve(const Server& server);
 
     // Events of connection `vid`: vhost's control thread.
 

@@ -45,8 +45,9 @@ void VhostRings::announce(std::uint64_t mac) {
     announced_.store(mac | kAnnounced, std::memory_order_release);
 }
 
-void VhostRings::serve(Notifier& notifier, Wakeups* wakeups) {
+void VhostRings::serve(Notifier& notifier, Wakeups* wakeups, rte_mempool* pool) {
     forget_kicks();
+    pool_ = pool;
     notifier_ = &notifier;
     wakeups_ = wakeups;
     if (published_)

@@ -25,7 +25,7 @@ namespace weir {
 
 class VhostRings final : public Port {
   public:
-    /// @param pool of packet buffers; outlives this
+    /// @param pool of the owning worker; outlives this
     /// @param notifier of the owning worker; outlives this
     /// @param wakeups of the owning worker; outlives this; null: it never sleeps
     /// @param rings_least that rings() gives, also while there is no device
@@ -69,8 +69,8 @@ class VhostRings final : public Port {
     /// The next burst begins with a RARP frame of this MAC address.
     /// @param mac 48 bits, first wire byte lowest
     void announce(std::uint64_t mac);
-    /// Another worker polls from now on. Neither is polling.
-    void serve(Notifier& notifier, Wakeups* wakeups);
+    /// Another worker polls from now on, and its pool's buffers are taken. Neither is polling.
+    void serve(Notifier& notifier, Wakeups* wakeups, rte_mempool* pool);
 
   private:
     void watch_kicks();

@@ -72,7 +72,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
     homes_.fill(kNoVnic);
-    config_.buffers = eal.buffers();
+    config_.buffers = eal.pools().buffers_each();
     unix_origin_ = unix_clock_ns() - now();
     if (eal_.clock() != nullptr)  // so that seconds of history are whole ones of a clock that stands still
         unix_origin_ -= unix_origin_ % kNanosPerSec;
@@ -117,9 +117,22 @@ void Topology::build_uplink() {
                                .mtu = config_.uplink.mtu,
                                .owner = "uplink",
                                .interrupts = config_.poll == PollMode::kAdaptive};
-    uplink_ = std::make_unique<NicDevice>(settings, eal_.pool());
+    uplink_ = std::make_unique<NicDevice>(settings, eal_.pools().by_worker());
+    name_far_workers();
     steering_ =
         std::make_unique<FlowSteering>(uplink_->port_id(), config_.uplink.flow_offload == FlowOffload::kAuto);
+}
+
+/// Frames of such a worker cross between the nodes, whichever pool it has.
+void Topology::name_far_workers() const {
+    std::string far;
+    for (const WorkerId worker : eal_.pools().far_from(uplink_->numa_node()))
+        far += (far.empty() ? "" : ", ") + std::to_string(worker);
+    if (!far.empty())
+        spdlog::warn(
+            "uplink: its device is on NUMA node {}, and worker(s) {} on another one: the cores of the "
+            "node are in /sys/devices/system/node/node{}/cpulist",
+            *uplink_->numa_node(), far, *uplink_->numa_node());
 }
 
 void Topology::build_workers(const ConfigFiles& files) {
@@ -138,11 +151,11 @@ void Topology::build_workers(const ConfigFiles& files) {
     const ConnectionKey key = random_key<ConnectionKey>();
     const SourceKey source_key = random_key<SourceKey>();
     const std::uint32_t overhead = config_.accounting == Accounting::kWire ? limits::kWireOverheadBytes : 0;
-    tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pool(), uplink_ ? uplink_->mac() : 0,
+    tunnels_ = std::make_unique<Tunnels>(config_, files.tunnels, eal_.pools(), uplink_ ? uplink_->mac() : 0,
                                          workers_);
     for (WorkerId id = 0; id < count; ++id) {
         Stages::Setup stages{.worker = id,
-                             .pool = eal_.pool(),
+                             .pool = eal_.pools().of(id),
                              .wakeups = wakeups_of(id),
                              .inboxes = inboxes_,
                              .overhead_bytes = overhead,

@@ -162,6 +162,7 @@ class Topology final : public SwitchControl {
 
     // topology.cc
     void build_uplink();
+    void name_far_workers() const;
     void build_workers(const ConfigFiles& files);
     [[nodiscard]] Wakeups* wakeups_of(WorkerId worker);
     void start_workers();
@@ -262,6 +263,8 @@ class Topology final : public SwitchControl {
     void move(VnicId id, WorkerId to, Nanos patience);
     void balance(Nanos now);
     [[nodiscard]] std::optional<Nanos> give(Vnic& vnic, WorkerId to, Nanos patience);
+    /// The worker as a guest's port needs it.
+    [[nodiscard]] VhostPort::Server server_of(WorkerId worker);
     void serve(Vnic& vnic, WorkerId owner);
 
     // topology_report.cc

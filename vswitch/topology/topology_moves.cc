@@ -127,10 +127,16 @@ void Topology::balance(Nanos now) {
     }
 }
 
-/// The port's notifications and wakeups are of the worker that polls it.
+VhostPort::Server Topology::server_of(WorkerId worker) {
+    return {
+        .notifier = notifiers_[worker].get(), .wakeups = wakeups_of(worker), .pool = eal_.pools().of(worker)};
+}
+
+/// The port's notifications, wakeups and buffers are of the worker that polls it. A device keeps the pool
+/// that its queue was set up with.
 void Topology::serve(Vnic& vnic, WorkerId owner) {
     if (vnic.vhost)
-        vnic.vhost->serve(*notifiers_[owner], wakeups_of(owner));
+        vnic.vhost->serve(server_of(owner));
     else
         vnic.queue->serve(wakeups_of(owner));
 }

@@ -1,7 +1,6 @@
 // topology_report.cc - snapshots of the workers' counters, for reports, guarantee periods and usage.
 // Source: SoftBW 4.1; SoftBW 4.2; docs/algorithms.md 6.2.
 // Units: bytes, bytes per second, Nanos.
-#include <rte_mempool.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -71,10 +70,10 @@ SwitchReport Topology::report() {
     report.stepped = eal_.clock() != nullptr;
     report.tunnels = tunnels_->report(report.uptime_ns);
     report.tsc_hz = eal_.ticks_per_sec();
-    report.buffers = eal_.buffers();
-    report.buffers_free = rte_mempool_avail_count(eal_.pool());
+    report.buffers = eal_.pools().buffers();
+    report.buffers_free = eal_.pools().free_buffers();
     for (WorkerId id = 0; id < workers_.size(); ++id)
-        report.workers.push_back({id, config_.workers[id], 0, worker_snapshots_[id]});
+        report.workers.push_back({id, config_.workers[id], eal_.pools().node(id), 0, worker_snapshots_[id]});
     for (VnicId id = 0; id < vnics_.size(); ++id) {
         if (!vnics_[id])
             continue;

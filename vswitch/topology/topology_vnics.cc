@@ -148,11 +148,9 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, st
     vnic->requests.reserve(limits::kAppliancesPerVnic);  // the worker fills it and must not allocate
     if (config.device.empty()) {
         std::vector<VhostPort::Server> servers;
-        for (std::size_t n = 0; n < ids.size(); ++n) {
-            const WorkerId worker = worker_of_member(owner, n);
-            servers.push_back({notifiers_[worker].get(), wakeups_of(worker)});
-        }
-        vnic->vhost = std::make_unique<VhostPort>(eal_.pool(), config.queues, servers);
+        for (std::size_t n = 0; n < ids.size(); ++n)
+            servers.push_back(server_of(worker_of_member(owner, n)));
+        vnic->vhost = std::make_unique<VhostPort>(config.queues, servers);
         vnic->port = &vnic->vhost->rings();
     } else {
         const NicSettings settings{.device = config.device,
@@ -160,7 +158,7 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, st
                                    .mtu = config.mtu != 0 ? config.mtu : config_.uplink.mtu,
                                    .owner = "vNIC " + config.name,
                                    .interrupts = config_.poll == PollMode::kAdaptive};
-        vnic->device = std::make_unique<NicDevice>(settings, eal_.pool());
+        vnic->device = std::make_unique<NicDevice>(settings, eal_.pools().of(owner));
         vnic->queue = std::make_unique<NicPort>(*vnic->device, std::uint16_t{0}, wakeups_of(owner));
         vnic->port = vnic->queue.get();
     }

@@ -63,9 +63,9 @@ TunnelEnd make_end(const TunnelConfig& tunnel, const TunnelParts& parts, const U
 
 }  // namespace
 
-Tunnels::Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, rte_mempool* pool,
+Tunnels::Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, const PacketPools& pools,
                  std::uint64_t uplink_mac, std::vector<std::unique_ptr<Worker>>& workers)
-    : config_(config), pool_(pool), workers_(workers), posted_(config.workers.size()) {
+    : config_(config), pools_(pools), workers_(workers), posted_(config.workers.size()) {
     for (std::size_t i = 0; i < config.tunnels.size(); ++i) {
         const TunnelConfig& tunnel = config.tunnels[i];
         ends_.push_back(make_end(tunnel, parts[i], config.uplink, uplink_mac));
@@ -102,7 +102,8 @@ Tunnels::Device& Tunnels::device_for(const TunnelConfig& tunnel) {
             made.device = std::make_unique<CryptoDevice>(
                 driver, queues, static_cast<std::uint32_t>(config_.tunnels.size()) * each);
             for (std::uint16_t queue = 0; queue < queues; ++queue)
-                made.engines.push_back(std::make_unique<EspEngine>(*made.device, queue, pool_));
+                made.engines.push_back(std::make_unique<EspEngine>(*made.device, queue,
+                                                                   pools_.of(static_cast<WorkerId>(queue))));
             return devices_.emplace(driver, std::move(made)).first->second;
         } catch (const HostError& error) {
             if (driver == drivers.back())
@@ -209,7 +210,7 @@ void Tunnels::on_key_message(TunnelId id, rte_mbuf* frame, Nanos now, const Post
 /// Posts the message to the first worker, which sends it past the queues. Lost messages are repeated.
 void Tunnels::send_key_message(TunnelId id, const KeyAgreement::Message& message, const Post& post) {
     const TunnelEnd& end = ends_[id];
-    rte_mbuf* frame = rte_pktmbuf_alloc(pool_);
+    rte_mbuf* frame = rte_pktmbuf_alloc(pools_.of(0));
     if (frame == nullptr)
         return;
     const auto head = static_cast<std::uint16_t>(end.header.size());

@@ -22,6 +22,7 @@
 #include "vswitch/config/config_files.h"
 #include "vswitch/datapath/loop/worker.h"
 #include "vswitch/esp/key_agreement.h"
+#include "vswitch/ports/packet_pools.h"
 
 namespace weir {
 
@@ -30,9 +31,10 @@ class Tunnels {
     /// Posts a command to a worker. @return its number
     using Post = std::function<std::uint64_t(WorkerId, const WorkerCommand&)>;
 
+    /// @param pools outlive this
     /// @param uplink_mac source address of tunnels without a `local_mac`
     /// @throws HostError when a crypto device does not start
-    Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, rte_mempool* pool,
+    Tunnels(const SwitchConfig& config, const std::vector<TunnelParts>& parts, const PacketPools& pools,
             std::uint64_t uplink_mac, std::vector<std::unique_ptr<Worker>>& workers);
     Tunnels(const Tunnels&) = delete;
     Tunnels& operator=(const Tunnels&) = delete;
@@ -74,7 +76,7 @@ class Tunnels {
     void retire(Tunnel& tunnel);
 
     const SwitchConfig& config_;
-    rte_mempool* pool_;
+    const PacketPools& pools_;
     std::vector<std::unique_ptr<Worker>>& workers_;
     std::vector<TunnelEnd> ends_;
     std::map<std::string, Device> devices_;  // by driver; destroyed after the sessions of tunnels_

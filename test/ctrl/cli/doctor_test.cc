@@ -180,7 +180,18 @@ TEST_CASE("few free hugepages are a warning, since the switch itself may hold th
           "node 0: 10 of 1024 pages of 2MiB free; a new switch needs 256MiB free");
 }
 
-TEST_CASE("a NUMA node that works without pages of its own is a warning") {
+TEST_CASE("a worker's NUMA node without pages is missing some: its packet buffers lie there") {
+    const FakeHost host;
+    make_good(host);
+    host.pages(0, 0, 0);
+    host.pages(1, 1024, 1000);
+    const std::vector<Finding> findings = examine(host, config_with_nic());
+    const Finding& pages = finding(findings, "hugepages of node 0", Health::kMissing);
+    CHECK(pages.found == "none, and a worker is on this node");
+    CHECK(pages.mend == "echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages");
+}
+
+TEST_CASE("an uplink's NUMA node without pages of its own is a warning") {
     const FakeHost host;
     make_good(host);
     host.pages(1, 0, 0);

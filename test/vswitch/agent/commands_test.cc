@@ -218,16 +218,20 @@ TEST_CASE("drops lists the reasons that occurred and no others") {
     CHECK(data.at("workers") == json::object());
 }
 
-TEST_CASE("drops lists of a worker what is among no vNIC's drops") {
+TEST_CASE("drops lists of a worker what is among no vNIC's drops, status its NUMA node") {
     Console console;
     console.control.workers.resize(2);
     console.control.workers[1].id = 1;
+    console.control.workers[1].node = 3;
     HandoffStats& handoff = console.control.workers[1].snapshot.handoff;
     handoff.posted = 100;
     handoff.copies_ring_full = 3;
     handoff.vnic_gone = 2;
     CHECK(console.ask("drops").at("workers") == json{{"1", {{"copies_ring_full", 3}, {"vnic_gone", 2}}}});
-    CHECK(console.ask("status").at("workers")[1].at("handoff") ==
+    const json workers = console.ask("status").at("workers");
+    CHECK(workers[0].at("numa_node") == nullptr);
+    CHECK(workers[1].at("numa_node") == 3);
+    CHECK(workers[1].at("handoff") ==
           json{{"posted", 100}, {"vnic_gone", 2}, {"copies_ring_full", 3}, {"copies_without_buffer", 0}});
 }
 

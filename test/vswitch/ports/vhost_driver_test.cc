@@ -38,7 +38,7 @@ struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
     Notifier notifier;
-    VhostPort port{buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}}};
+    VhostPort port{1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}}};
 
     /// Why no front-end can come to the vNIC; empty: one can.
     std::string fault(const VnicConfig& vnic) {
@@ -150,7 +150,7 @@ TEST_CASE("a socket that a killed switch left is taken over, and nothing else th
 
 TEST_CASE("a port without a connection gives and takes nothing") {
     Notifier notifier;
-    VhostPort port(buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}});
+    VhostPort port(1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}});
     rte_mbuf* frame = nullptr;
     CHECK(port.rings().rx_burst(&frame, 1) == 0);
     CHECK(port.rings().tx_burst(&frame, 0) == 0);
@@ -164,7 +164,7 @@ TEST_CASE("a port without a connection gives and takes nothing") {
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
     Notifier notifier;
-    VhostPort port(buffer_pool(), 1, std::array{VhostPort::Server{&notifier, nullptr}});
+    VhostPort port(1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}});
     const auto detach = [&port](int vid) {
         const bool used = port.hide(vid);
         port.reclaim(vid);

@@ -3,12 +3,14 @@
 #include "vswitch/ports/vhost_rings.h"
 
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 #include <sys/eventfd.h>
 
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -229,14 +231,27 @@ class SpreadVnic {
         ++given_[server];
         return true;
     }
+    /// The first server's worker takes buffers of this pool from now on.
+    void serve_from(rte_mempool* pool) { port_.serve({&notifiers_[0], &quiescence_.wakeups(0), pool}); }
+    /// Of the next frame that the guest has put into the first server's rings; null: there is none.
+    rte_mempool* pool_of_next() {
+        rte_mbuf* frame = nullptr;
+        if (rings(0).rx_burst(&frame, 1) == 0)
+            return nullptr;
+        rte_mempool* pool = frame->pool;
+        rte_pktmbuf_free(frame);
+        if (rings(0).owes_chains())
+            rings(0).return_chains();
+        return pool;
+    }
     [[nodiscard]] std::uint32_t given(unsigned server) const { return given_[server]; }
 
   private:
     Quiescence quiescence_{(buffer_pool(), kSpreadOver)};
     std::array<Notifier, kSpreadOver> notifiers_;
-    VhostPort port_{buffer_pool(), kPairsMost,
-                    std::array{VhostPort::Server{&notifiers_[0], &quiescence_.wakeups(0)},
-                               VhostPort::Server{&notifiers_[1], &quiescence_.wakeups(1)}}};
+    VhostPort port_{kPairsMost,
+                    std::array{VhostPort::Server{&notifiers_[0], &quiescence_.wakeups(0), buffer_pool()},
+                               VhostPort::Server{&notifiers_[1], &quiescence_.wakeups(1), buffer_pool()}}};
     weir::test::TempFolder folder_;
     VnicConfig config_;
     VhostDriver driver_{quiescence_};
@@ -374,6 +389,27 @@ TEST_CASE("a kick wakes the worker of its pair, and no other") {
         CHECK_FALSE(others.sleep(0));
         vnic.rings(awake).forget_wake();
     }
+}
+
+TEST_CASE("after a move the buffers are of the new worker's pool, those of an announcement too") {
+    SpreadVnic vnic;
+    PairsGuest guest(vnic.socket(), GENERATE(false, true));
+    const std::unique_ptr<rte_mempool, decltype(&rte_mempool_free)> other(
+        rte_pktmbuf_pool_create("other_node", 63, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY),
+        rte_mempool_free);
+    REQUIRE(other != nullptr);
+    REQUIRE(guest.start(2));
+    CHECK(guest.send(0));
+    CHECK(vnic.pool_of_next() == buffer_pool());
+    CHECK(guest.send(0));  // waits in the ring during the move
+    vnic.serve_from(other.get());
+    CHECK(vnic.pool_of_next() == other.get());
+    vnic.port().announce(mac(1));
+    CHECK(vnic.pool_of_next() == other.get());
+    vnic.serve_from(buffer_pool());
+    CHECK(guest.send(0));
+    CHECK(vnic.pool_of_next() == buffer_pool());
+    CHECK(rte_mempool_full(other.get()) == 1);
 }
 
 TEST_CASE("a ring that is stopped is named, whichever worker has it") {

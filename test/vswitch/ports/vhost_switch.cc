@@ -13,8 +13,8 @@ VhostSwitch::VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
         VnicConfig config = vm(n);
         config.mode = VhostMode::kServer;
         config.socket = socket(n);
-        ports_.push_back(std::make_unique<VhostPort>(buffer_pool(), 1,
-                                                     std::array{VhostPort::Server{&notifier_, nullptr}}));
+        ports_.push_back(std::make_unique<VhostPort>(
+            1, std::array{VhostPort::Server{&notifier_, nullptr, buffer_pool()}}));
         ids_.push_back(harness_.add(config, ports_.back()->rings()));
         driver_.add(config, *ports_.back());
     }
