@@ -255,8 +255,8 @@ struct SwitchReport {
     std::uint64_t uptime_ns = 0;
     bool stepped = false;  ///< the clock: time moves by commands alone
     std::uint64_t tsc_hz = 0;
-    std::uint64_t buffers = 0;  ///< of the pools of all NUMA nodes that have workers
-    std::uint64_t buffers_free = 0;
+    std::uint64_t buffers = 0;       ///< of the pool of each NUMA node that has workers
+    std::uint64_t buffers_free = 0;  ///< of the pool with the fewest
     std::vector<WorkerReport> workers;
     std::vector<VnicReport> vnics;
     std::optional<UplinkReport> uplink;

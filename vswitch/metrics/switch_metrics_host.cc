@@ -42,7 +42,7 @@ constexpr std::array kHost{
          [](const SwitchReport& report, const Samples& out) { out.seconds(report.uptime_ns); }},
     Host{{"weir_switch_tsc_hertz", Type::kGauge, "hertz", "Cycles of the TSC per second"},
          [](const SwitchReport& report, const Samples& out) { out(report.tsc_hz); }},
-    Host{{"weir_switch_buffers", Type::kGauge, "", "Packet buffers of all pools"},
+    Host{{"weir_switch_buffers", Type::kGauge, "", "Packet buffers of each NUMA node's pool"},
          [](const SwitchReport& report, const Samples& out) { out(report.buffers); }},
     Host{{"weir_switch_buffers_free", Type::kGauge, "", "Of these that are free"},
          [](const SwitchReport& report, const Samples& out) { out(report.buffers_free); }},

@@ -40,7 +40,7 @@ rte_mempool* PacketPools::make_pool(const std::string& name, std::uint32_t buffe
 }
 
 PacketPools::PacketPools(std::vector<NumaNode> nodes, std::uint32_t buffers, const Make& make)
-    : nodes_(std::move(nodes)), buffers_each_(buffers) {
+    : nodes_(std::move(nodes)), buffers_(buffers) {
     for (const NumaNode node : nodes_) {
         const auto first = std::ranges::find(nodes_, node) - nodes_.begin();
         if (static_cast<std::size_t>(first) < by_worker_.size()) {
@@ -63,11 +63,11 @@ std::vector<WorkerId> PacketPools::far_from(NumaNode node) const {
     return far;
 }
 
-std::uint64_t PacketPools::free_buffers() const {
-    std::uint64_t free = 0;
+std::uint32_t PacketPools::free_buffers() const {
+    std::uint32_t least = buffers_;
     for (const auto& pool : pools_)
-        free += rte_mempool_avail_count(pool.get());
-    return free;
+        least = std::min(least, rte_mempool_avail_count(pool.get()));
+    return least;
 }
 
 }  // namespace weir

@@ -45,11 +45,9 @@ class PacketPools {
     /// Workers that are on another node than this one, as far as is known.
     [[nodiscard]] std::vector<WorkerId> far_from(NumaNode node) const;
     /// Of each pool: all vNICs' quotas together are at most this.
-    [[nodiscard]] std::uint32_t buffers_each() const { return buffers_each_; }
-    /// Of all pools.
-    [[nodiscard]] std::uint64_t buffers() const { return std::uint64_t{buffers_each_} * pools_.size(); }
-    /// Of all pools.
-    [[nodiscard]] std::uint64_t free_buffers() const;
+    [[nodiscard]] std::uint32_t buffers() const { return buffers_; }
+    /// Of the pool that has the fewest: a worker cannot use another node's.
+    [[nodiscard]] std::uint32_t free_buffers() const;
 
   private:
     struct Free {
@@ -59,7 +57,7 @@ class PacketPools {
     static rte_mempool* make_pool(const std::string& name, std::uint32_t buffers, NumaNode node);
 
     std::vector<NumaNode> nodes_;  // by worker
-    std::uint32_t buffers_each_;
+    std::uint32_t buffers_;
     std::vector<std::unique_ptr<rte_mempool, Free>> pools_;
     std::vector<rte_mempool*> by_worker_;
 };

@@ -72,7 +72,7 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
       learned_file_(config.control_socket + ".learned") {
     config_.vnics.clear();
     homes_.fill(kNoVnic);
-    config_.buffers = eal.pools().buffers_each();
+    config_.buffers = eal.pools().buffers();
     unix_origin_ = unix_clock_ns() - now();
     if (eal_.clock() != nullptr)  // so that seconds of history are whole ones of a clock that stands still
         unix_origin_ -= unix_origin_ % kNanosPerSec;

@@ -61,14 +61,13 @@ TEST_CASE("workers on two nodes have a pool on each, with all buffers") {
     CHECK(pools.by_worker()[3] == pools.of(3));
     CHECK(pools.node(2) == 0U);
     CHECK(pools.node(3) == 1U);
-    CHECK(pools.buffers_each() == kBuffersEach);
-    CHECK(pools.buffers() == 2 * kBuffersEach);
-    CHECK(pools.free_buffers() == 2 * kBuffersEach);
+    CHECK(pools.buffers() == kBuffersEach);
+    CHECK(pools.free_buffers() == kBuffersEach);
     rte_mbuf* frame = rte_pktmbuf_alloc(pools.of(1));
     CHECK(rte_mempool_in_use_count(pools.of(1)) == 1);
-    CHECK(pools.free_buffers() == 2 * kBuffersEach - 1);
+    CHECK(pools.free_buffers() == kBuffersEach - 1);
     rte_pktmbuf_free(frame);
-    CHECK(pools.free_buffers() == 2 * kBuffersEach);
+    CHECK(pools.free_buffers() == kBuffersEach);
 }
 
 TEST_CASE("workers on one node share one pool, and so do those whose node is not known") {
