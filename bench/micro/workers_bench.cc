@@ -162,7 +162,8 @@ class Host {
                 sum.add(path->stats.from_vm.delivered.packets, path->stats.from_vm.delivered.bytes);
         return sum;
     }
-    void poll(WorkerId id, Nanos span, std::atomic<unsigned>& ready, Work& work) {
+    void poll(WorkerId id, Nanos span, std::atomic<unsigned>& ready, Work& result) {
+        Work work;  // of this thread's own memory until the end
         pin(id);
         (void)rte_thread_register();  // for a cache of buffers
         const TickConverter ticks(rte_get_tsc_hz(), 0);
@@ -184,6 +185,7 @@ class Host {
             work.cycles += cycles() - began;
         }
         work.packets = delivered(id).packets - before;
+        result = std::move(work);
         rte_thread_unregister();
     }
     static void pin(unsigned core) {
