@@ -58,7 +58,9 @@ class System:
     def end(self):
         after = self.counters()
         grown = {key: after[key] - self._before[key] for key in ("packets", "bursts", "busy_cycles", "idle_cycles")}
-        return Busy(grown["busy_cycles"] / max(grown["packets"], 1), grown["packets"] / max(grown["bursts"], 1),
+        if not grown["packets"]:  # a machine that was busy elsewhere: the first answer came when the load had ended
+            raise RuntimeError(f"{self.name}: no packet between the two readings of its counters")
+        return Busy(grown["busy_cycles"] / grown["packets"], grown["packets"] / max(grown["bursts"], 1),
                     grown["busy_cycles"] / max(grown["busy_cycles"] + grown["idle_cycles"], 1))
 
     def stop(self):

@@ -34,7 +34,7 @@ constexpr Nanos kWindow = 100'000'000;
 enum class Shape : std::uint8_t { kOne, kApart, kSpread };
 
 /// Queue pairs of a guest, one after the other.
-class MemoryPort final : public Port {
+class alignas(64) MemoryPort final : public Port {
   public:
     /// @param to_guest frames to the guest are taken, and it sends none
     MemoryPort(std::size_t pairs, bool to_guest, std::uint64_t from, std::uint64_t to) : to_guest_(to_guest) {

@@ -47,10 +47,10 @@ class alignas(64) Limiter : private MultiBucket<2> {
     }
 
   private:
-    [[nodiscard, gnu::cold]] bool shares_afford(const Costs& costs, Nanos now) const;
-    [[gnu::cold]] void pay_shares(const Costs& costs, Nanos now);
-    [[nodiscard, gnu::cold]] bool admit_shares(const Costs& costs, Nanos now);
-    [[nodiscard, gnu::cold]] Nanos wait_for_shares(const Costs& costs) const;
+    [[nodiscard, gnu::noinline]] bool shares_afford(const Costs& costs, Nanos now) const;
+    [[gnu::noinline]] void pay_shares(const Costs& costs, Nanos now);
+    [[nodiscard, gnu::noinline]] bool admit_shares(const Costs& costs, Nanos now);
+    [[nodiscard, gnu::noinline]] Nanos wait_for_shares(const Costs& costs) const;
 
     LimiterShares* shares_ = nullptr;
 };
