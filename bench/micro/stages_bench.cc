@@ -15,6 +15,7 @@
 
 #include "bench/micro/buffers.h"
 #include "bench/micro/cycles.h"
+#include "bench/micro/plain_worker.h"
 #include "bench/micro/ring_rig.h"
 #include "vswitch/datapath/loop/classifier.h"
 #include "vswitch/datapath/loop/worker.h"
@@ -54,34 +55,18 @@ class SwitchRig {
         buffer_pool();
         quiescence_ = std::make_unique<Quiescence>(1);
         inboxes_.push_back(std::make_unique<Inbox>(WorkerId{0}));
-        worker_ =
-            std::make_unique<Worker>(Worker::Setup{.stages = {.worker = 0,
-                                                              .pool = buffer_pool(),
-                                                              .inboxes = inboxes_,
-                                                              .overhead_bytes = limits::kWireOverheadBytes,
-                                                              .flood_pps = 1000,
-                                                              .mac_aging = 300 * kNanosPerSec,
-                                                              .uplink = std::nullopt,
-                                                              .connection_key = {},
-                                                              .source_key = {}},
-                                                   .quiescence = *quiescence_,
-                                                   .coalesce_cycles = 0});
-        quiescence_->online(0);
+        worker_ = make_plain_worker(0, inboxes_, *quiescence_);
         for (VnicId id = 0; id < vnics; ++id) {
             VnicConfig vnic;
             vnic.name = "vm" + std::to_string(id);
             paths_.push_back(
                 std::make_unique<VnicPath>(make(id, vnic), make_vnic_profile(vnic, config_), 1000, 0));
-            (void)worker_->control().post(command::AddVnic{paths_.back().get()});
-            while (worker_->run_commands(now_)) {
-            }
+            carry_out(*worker_, command::AddVnic{paths_.back().get()}, now_);
         }
     }
     ~SwitchRig() {
         for (const auto& path : paths_)
-            (void)worker_->control().post(command::RemoveVnic{path->fixed.id});
-        while (worker_->run_commands(now_)) {
-        }
+            carry_out(*worker_, command::RemoveVnic{path->fixed.id}, now_);
         quiescence_->offline(0);
     }
     SwitchRig(const SwitchRig&) = delete;

@@ -22,8 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/micro/plain_worker.h"
 #include "bench/micro/ring_rig.h"
-#include "vswitch/datapath/loop/worker.h"
 
 namespace weir::bench {
 namespace {
@@ -70,7 +70,7 @@ class Host {
         for (WorkerId id = 0; id < workers_count_; ++id)
             inboxes_.push_back(std::make_unique<Inbox>(id));
         for (WorkerId id = 0; id < workers_count_; ++id)
-            add_worker(id);
+            workers_.push_back(make_plain_worker(id, inboxes_, *quiescence_));
         limit_.limit_bps = limit_bps;
         limit_.limit_pps = 400'000'000;
         if (shape == Shape::kApart) {
@@ -88,7 +88,7 @@ class Host {
     ~Host() {
         for (std::size_t at = paths_.size(); at != 0; --at)
             for (const auto& worker : workers_)
-                command(*worker, command::RemoveVnic{paths_[at - 1]->fixed.id});
+                carry_out(*worker, command::RemoveVnic{paths_[at - 1]->fixed.id}, 0);
         for (WorkerId id = 0; id < workers_count_; ++id)
             quiescence_->offline(id);
     }
@@ -113,35 +113,19 @@ class Host {
     }
 
   private:
-    void add_worker(WorkerId id) {
-        workers_.push_back(
-            std::make_unique<Worker>(Worker::Setup{.stages = {.worker = id,
-                                                              .pool = buffer_pool(),
-                                                              .inboxes = inboxes_,
-                                                              .overhead_bytes = limits::kWireOverheadBytes,
-                                                              .flood_pps = 1000,
-                                                              .mac_aging = 300 * kNanosPerSec,
-                                                              .uplink = std::nullopt,
-                                                              .connection_key = {},
-                                                              .source_key = {}},
-                                                   .quiescence = *quiescence_,
-                                                   .coalesce_cycles = 0}));
-        quiescence_->online(id);
-    }
     /// Even vNICs send to the next one. @param n of the address
-    VnicPath& add(unsigned n, WorkerId worker, std::size_t pairs, Spread* spread, std::size_t member) {
+    void add(unsigned n, WorkerId worker, std::size_t pairs, Spread* spread, std::size_t member) {
         ports_.push_back(std::make_unique<MemoryPort>(pairs, n % 2 == 1, mac(n), mac(n + 1)));
         const auto id = static_cast<VnicId>(paths_.size());
         VnicConfig vnic = n % 2 == 0 ? limit_ : VnicConfig{};
         vnic.mac = MacAddress{mac(n)};
         const VnicProfile profile = make_vnic_profile(vnic, config_);
-        VnicFixed fixed = make_fixed(id, worker, ports_.back().get(), vnic, config_);
-        if (spread != nullptr)
-            fixed.home = spread->ids[0];
+        const VnicFixed fixed =
+            member == 0 ? make_fixed(id, worker, ports_.back().get(), vnic, config_)
+                        : make_member(paths_[spread->ids[0]]->fixed, id, worker, ports_.back().get(), 0);
         paths_.push_back(std::make_unique<VnicPath>(fixed, profile, 1000, 0, spread, member));
         for (const auto& each : workers_)
-            command(*each, command::AddVnic{paths_.back().get()});
-        return *paths_.back();
+            carry_out(*each, command::AddVnic{paths_.back().get()}, 0);
     }
     void add_spread(unsigned n) {
         const auto first = static_cast<VnicId>(paths_.size());
@@ -149,11 +133,6 @@ class Host {
         spreads_.push_back(std::make_unique<Spread>(ids, 1'250'000'000));
         for (WorkerId id = 0; id < 2; ++id)
             add(n, id, 1, spreads_.back().get(), id);
-    }
-    static void command(Worker& worker, const WorkerCommand& order) {
-        (void)worker.control().post(order);
-        while (worker.run_commands(0)) {
-        }
     }
     [[nodiscard]] Tally delivered(WorkerId worker) const {
         Tally sum;

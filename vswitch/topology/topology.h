@@ -198,7 +198,6 @@ class Topology final : public SwitchControl {
     /// @return number of the command
     std::uint64_t post_profile(VnicId id, const VnicConfig& config);
     void post_due_profiles();
-
     void free_generation(VnicId id);
 
     // topology_spread.cc

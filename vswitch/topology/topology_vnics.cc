@@ -2,7 +2,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "common/error.h"
@@ -168,9 +167,8 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, st
     vnic->guarantee.emplace(promise_of(in_force(config), config_.accounting), 0, now());
     VnicFixed fixed = make_fixed(ids[0], owner, vnic->port, config, config_, generations_[ids[0]]);
     fixed.tenant = tenant_slot(config.tenant);
-    if (config.spread) {
+    if (config.spread)
         vnic->spread = std::make_unique<Spread>(ids, config_.uplink.capacity_bps() / kBitsPerByte);
-    }
     vnic->path = std::make_unique<VnicPath>(fixed, profile_of(config, *vnic), config_.flood_limit_pps, now(),
                                             vnic->spread.get());
     make_members(*vnic, ids);

@@ -51,11 +51,18 @@ RateFeedback::RateFeedback(const Setup& setup, const FeedbackProfile& profile)
                 profile.receiver) {}
 
 void RateFeedback::add(const VnicPath& path) {
-    receiver_.add(path.fixed.id, endpoint_of(path));
+    if (path.fixed.is_home())
+        receiver_.add(path.fixed.id, endpoint_of(path));
 }
 
 void RateFeedback::change(const VnicPath& path) {
-    receiver_.change(path.fixed.id, endpoint_of(path));
+    if (path.fixed.is_home())
+        receiver_.change(path.fixed.id, endpoint_of(path));
+}
+
+void RateFeedback::remove(const VnicPath& path) {
+    if (path.fixed.is_home())
+        receiver_.remove(path.fixed.id);
 }
 
 /// Neighbors from the same sender are metered as one.

@@ -48,9 +48,10 @@ class RateFeedback {
     };
     RateFeedback(const Setup& setup, const FeedbackProfile& profile);
 
+    // Of a vNIC that is spread the home is metered: the other members are passed over.
     void add(const VnicPath& path);
     void change(const VnicPath& path);
-    void remove(const VnicPath& path) { receiver_.remove(path.fixed.id); }
+    void remove(const VnicPath& path);
 
     /// Frames from the wire, about to be delivered to a VM of this worker.
     void meter(const VnicPath& to, const Run& run, Nanos now);

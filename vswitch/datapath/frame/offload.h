@@ -42,6 +42,12 @@ using Segments = std::array<rte_mbuf*, kSegmentsMax>;
     return static_cast<std::uint32_t>(frame->l2_len + frame->l3_len + frame->l4_len);
 }
 
+/// Bytes of all wire frames that the frame becomes, with `overhead` for each. @param frames wire_frames()
+[[nodiscard]] inline std::uint32_t accounted_bytes(const rte_mbuf* frame, std::uint32_t frames,
+                                                   std::uint32_t overhead) {
+    return frame->pkt_len + (frames - 1) * header_bytes(frame) + frames * overhead;
+}
+
 /// Fills in the checksums that the flags ask for and clears those flags.
 void fill_checksums(rte_mbuf* frame);
 

@@ -35,11 +35,6 @@ inline void append(Batch& batch, rte_mbuf* frame, Destination to, std::uint32_t 
     batch.same_destination &= to == batch.to[0];
 }
 
-/// Accounted bytes of a super-frame: those of all its segments on the wire.
-std::uint32_t super_frame_bytes(const rte_mbuf* frame, std::uint16_t wire_frames, std::uint32_t overhead) {
-    return frame->pkt_len + (wire_frames - 1U) * offload::header_bytes(frame) + wire_frames * overhead;
-}
-
 /// Whether it is a feedback frame of a Weir switch, or a forgery. Other packets of the protocol are guests'.
 /// @param before bytes of VLAN tags in front of the EtherType
 bool claims_feedback(const rte_mbuf* frame, std::uint32_t before = 0) {
@@ -173,7 +168,7 @@ void classify_from_vm(VnicPath& from, MacTable& macs, Destination unknown, Captu
             if (!offload::valid(frame)) {
                 verdict = DropReason::kBadOffload;
             } else if ((wire_frames = offload::wire_frames(frame)) > 1) {
-                bytes = super_frame_bytes(frame, wire_frames, fixed.overhead_bytes);
+                bytes = offload::accounted_bytes(frame, wire_frames, fixed.overhead_bytes);
             }
             batch.offload_flags |= frame->ol_flags & kOffloadFlags;
         }

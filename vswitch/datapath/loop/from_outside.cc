@@ -121,8 +121,8 @@ void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
         stages_.feedback->on_passed_feedback(frame, *to, passage.now());
         return;
     }
-    if (to != nullptr && to->member && origin == FrameOrigin::kVm && sent_by_member(*to, frame)) {
-        send_for_member(*to, frame, passage.now());
+    if (to != nullptr && !to->fixed.is_home() && to->fixed.owner != worker_) {
+        send_for_member(stages_.vnics.at(to->fixed.home), frame, passage.now());
         return;
     }
     if (to != nullptr && stages_.feedback && origin == FrameOrigin::kWire) {
@@ -134,17 +134,10 @@ void FromOutside::from_worker(const Passage& passage, rte_mbuf* frame) {
     stages_.delivery.handoff.vnic_gone += to == nullptr || !passage.deliver(*to, frame);
 }
 
-/// No VM sends to itself: a frame of the vNIC's own is for the uplink.
-bool FromOutside::sent_by_member(const VnicPath& to, const rte_mbuf* frame) const {
-    const std::uint16_t source = source_of(frame);
-    const VnicPath* const from = source < limits::kVnicsMax ? stages_.vnics.find(source) : nullptr;
-    return stages_.uplink && from != nullptr && from->fixed.home == to.fixed.home;
-}
-
+/// A member's frame to a destination that has its limiter here (Delivery::hand_home()).
 void FromOutside::send_for_member(VnicPath& home, rte_mbuf* frame, Nanos now) {
-    const std::uint32_t wire_frames = offload::wire_frames(frame);
-    OneFrame one(frame, frame->pkt_len + (wire_frames - 1) * offload::header_bytes(frame) +
-                            wire_frames * (home.fixed.overhead_bytes + home.fixed.tag_bytes));
+    OneFrame one(frame, offload::accounted_bytes(frame, offload::wire_frames(frame),
+                                                 home.fixed.overhead_bytes + home.fixed.tag_bytes));
     home.stats.from_vm.offered.add(1, one.bytes);
     stages_.uplink->send(home, one.run(), now);
     bill_.charge(home);

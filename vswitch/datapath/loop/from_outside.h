@@ -34,7 +34,6 @@ class FromOutside {
     void from_wire(const Passage& passage, Batch& batch, std::uint16_t* vlans);
     void from_wire_to(const Passage& passage, VnicPath& to, const Run& run, bool whole);
     void from_worker(const Passage& passage, rte_mbuf* frame);
-    [[nodiscard]] bool sent_by_member(const VnicPath& to, const rte_mbuf* frame) const;
     void send_for_member(VnicPath& home, rte_mbuf* frame, Nanos now);
     [[nodiscard]] VnicPath& meter_of(VnicPath& to) const;
     void from_tunnels(const Passage& passage, const ClearBurst& burst);

@@ -141,7 +141,7 @@ void FromVms::to_uplink(const Passage& passage, VnicPath& from, const Run& run) 
         const std::uint64_t address = read_head(run.frames[i]).destination;
         if (stages_.uplink->egress().find_limit(from.fixed.id, address, passage.now()) == kNoDestination)
             stages_.uplink->send(from, one.run(), passage.now());
-        else if (stages_.delivery.hand_over(home, one.run(), FrameOrigin::kVm, from.fixed.id) != 0)
+        else if (stages_.delivery.hand_home(from, home, one.run()) != 0)
             stats.offered.remove(1, run.bytes[i]);
         else
             stats.drop(DropReason::kWorkerRingFull, 1, run.bytes[i]);

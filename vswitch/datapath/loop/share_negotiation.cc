@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace weir {
+namespace {
+
+/// Bytes per second since the last call, which was `span` ago. @param before the total of that call
+std::uint64_t rate_of(std::uint64_t total, std::uint64_t& before, Nanos span) {
+    const std::uint64_t more = total - std::exchange(before, total);
+    return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
+}
+
+}  // namespace
 
 void ShareNegotiation::claim(std::span<VnicPath* const> vnics) {
     vnics_ = vnics;
@@ -33,9 +42,10 @@ void ShareNegotiation::claim_uplink() {
 void ShareNegotiation::negotiate_spread(Nanos span, Nanos now) {
     bool changed = false;
     for (VnicPath* vnic : spread_) {
-        const bool backlogged = vnic->backlogged();
-        vnic->member->report(vnic->profile.uplink, vnic->stats.uplink_bytes, backlogged, span);
-        vnic->member->spread.parts.divide_when_due(now);
+        SpreadMember& member = *vnic->member;
+        member.report(vnic->profile.uplink, rate_of(vnic->stats.uplink_bytes, member.sent_before, span),
+                      vnic->backlogged());
+        member.spread.parts.divide_when_due(now);
         if (!vnic->refresh_part())
             continue;
         stages_.uplink->change(*vnic, now);
@@ -50,7 +60,7 @@ void ShareNegotiation::report_idle() {
     if (stages_.feedback)
         in_.report(worker_, receive_claim_);
     for (VnicPath* vnic : spread_)
-        vnic->member->report_idle(vnic->stats.uplink_bytes);
+        vnic->member->report(vnic->profile.uplink, 0, false);
 }
 
 void ShareNegotiation::negotiate(Nanos now) {
@@ -58,19 +68,15 @@ void ShareNegotiation::negotiate(Nanos now) {
     std::optional<RateFeedback>& feedback = stages_.feedback;
     const Nanos span = now + LinkShare::kPeriod - due_;
     due_ = now + LinkShare::kPeriod;
-    const auto rate = [span](std::uint64_t total, std::uint64_t& before) {
-        const std::uint64_t more = total - std::exchange(before, total);
-        return static_cast<std::uint64_t>(Wide{more} * kNanosPerSec / span);
-    };
     if (!spread_.empty()) [[unlikely]]
         negotiate_spread(span, now);
     LinkDemand demand = claim_;
     LinkDemand in = receive_claim_;
-    demand.used = rate(uplink.stats.tx.delivered.bytes, sent_before_);
+    demand.used = rate_of(uplink.stats.tx.delivered.bytes, sent_before_, span);
     demand.backlogged = uplink.backlogged();
     out_.report(worker_, demand);
     if (feedback) {
-        in.used = rate(feedback->received_total(), received_before_);
+        in.used = rate_of(feedback->received_total(), received_before_, span);
         in.backlogged = feedback->backlogged();
         in_.report(worker_, in);
     }

@@ -133,7 +133,7 @@ void Stages::own(VnicPath& path, Nanos now) {
     delivery.waiting().change(path, now);
     if (uplink)
         uplink->add(path, now);
-    if (feedback && path.fixed.is_home())
+    if (feedback)
         feedback->add(path);
     if (requests)
         requests->add(path, now);
@@ -143,7 +143,7 @@ void Stages::change(VnicPath& path, Nanos now) {
     delivery.waiting().change(path, now);
     if (uplink)
         uplink->change(path, now);
-    if (feedback && path.fixed.is_home())
+    if (feedback)
         feedback->change(path);
     if (requests)
         requests->change(path, now);
@@ -158,7 +158,7 @@ void Stages::remove(VnicPath& path, Nanos now) {
 }
 
 void Stages::disown(VnicPath& path, Nanos now) {
-    if (feedback && path.fixed.is_home())
+    if (feedback)
         feedback->remove(path);
     if (uplink)
         uplink->remove(path, now);
@@ -196,8 +196,7 @@ unsigned Stages::serve_waiting(Nanos now) {
     const unsigned moved = delivery.waiting().serve(now);
     if (feedback)
         for (const VnicId vnic : delivery.waiting().measured())
-            if (vnics.at(vnic).fixed.is_home())
-                feedback->change(vnics.at(vnic));
+            feedback->change(vnics.at(vnic));
     delivery.waiting().forget_free();
     return moved;
 }

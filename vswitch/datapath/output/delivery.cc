@@ -68,11 +68,20 @@ std::uint16_t Delivery::deliver(const Origin& origin, VnicPath& to, const Run& r
 
 std::uint16_t Delivery::hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source,
                                   bool copies) {
+    return post(to.fixed.owner, to.fixed, run, kind, source, copies);
+}
+
+std::uint16_t Delivery::hand_home(const VnicPath& member, const VnicPath& home, const Run& run) {
+    return post(home.fixed.owner, member.fixed, run, FrameOrigin::kVm, member.fixed.id, false);
+}
+
+std::uint16_t Delivery::post(WorkerId worker, const VnicFixed& to, const Run& run, FrameOrigin kind,
+                             VnicId source, bool copies) {
     for (std::uint16_t i = 0; i < run.count; ++i) {
-        set_destination(run.frames[i], to.fixed, kind);
+        set_destination(run.frames[i], to, kind);
         set_source(run.frames[i], source);
     }
-    const std::uint16_t posted = setup_.inboxes[to.fixed.owner]->post(run.frames, run.count);
+    const std::uint16_t posted = setup_.inboxes[worker]->post(run.frames, run.count);
     handoff.posted += posted;
     if (posted != run.count) [[unlikely]]
         lose(run, posted, kind, source, copies);

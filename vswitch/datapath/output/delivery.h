@@ -62,6 +62,9 @@ class Delivery {
     /// @return as deliver()
     std::uint16_t hand_over(const VnicPath& to, const Run& run, FrameOrigin kind, VnicId source = kNoVnic,
                             bool copies = false);
+    /// Moves the run of a member (spread.h) to the inbox of its home's owner, for the uplink: there it is
+    /// addressed to a vNIC of another worker, as no other frame is. @return as deliver()
+    std::uint16_t hand_home(const VnicPath& member, const VnicPath& home, const Run& run);
     [[nodiscard]] bool is_mine(const VnicPath& to) const { return to.fixed.owner == setup_.worker; }
     /// Stages the run for a vNIC of this worker. Order towards one VM is kept.
     void stage(const Origin& origin, VnicPath& to, const Run& run);
@@ -97,6 +100,8 @@ class Delivery {
     void retry(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count, std::uint16_t sent,
                std::uint64_t bytes);
     void flush(const Origin& origin, VnicPath& to);
+    std::uint16_t post(WorkerId worker, const VnicFixed& to, const Run& run, FrameOrigin kind, VnicId source,
+                       bool copies);
     void lose(const Run& run, std::uint16_t posted, FrameOrigin kind, VnicId source, bool copies);
 
     Setup setup_;

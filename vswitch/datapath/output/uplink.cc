@@ -127,8 +127,7 @@ bool Uplink::prepare(VnicPath& from, rte_mbuf* frame, std::uint32_t bytes) {
 std::uint32_t Uplink::accounted_bytes(const rte_mbuf* frame, TunnelId tunnel) const {
     if (tunnel != kNoTunnel)
         return tunnels_->outer_bytes(tunnel, frame->pkt_len) + overhead_bytes_;
-    const std::uint32_t wire_frames = offload::wire_frames(frame);
-    return frame->pkt_len + (wire_frames - 1) * offload::header_bytes(frame) + wire_frames * overhead_bytes_;
+    return offload::accounted_bytes(frame, offload::wire_frames(frame), overhead_bytes_);
 }
 
 bool Uplink::nic_has_room(std::uint16_t frames) {

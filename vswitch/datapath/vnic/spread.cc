@@ -2,7 +2,6 @@
 #include "vswitch/datapath/vnic/spread.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace weir {
 namespace {
@@ -24,20 +23,13 @@ ClassProfile SpreadMember::part(const ClassProfile& whole) const {
     return own;
 }
 
-void SpreadMember::report(const ClassProfile& whole, std::uint64_t sent, bool backlogged, Nanos span) {
+void SpreadMember::report(const ClassProfile& whole, std::uint64_t used, bool backlogged) {
+    constexpr Wide kMost = 4 * Spread::kWhole;
     const std::uint64_t base = whole.reservation != 0 ? whole.reservation : spread.link_rate;
-    const std::uint64_t more = sent - std::exchange(sent_before, sent);
-    const Wide rate = Wide{more} * kNanosPerSec / std::max<Nanos>(span, 1);
-    const Wide used = rate * Spread::kWhole / std::max<std::uint64_t>(base, 1);
-    spread.parts.report(static_cast<WorkerId>(index),
-                        {.shares = 1,
-                         .used = static_cast<std::uint64_t>(std::min<Wide>(used, 4 * Spread::kWhole)),
-                         .backlogged = backlogged});
-}
-
-void SpreadMember::report_idle(std::uint64_t sent) {
-    sent_before = sent;
-    spread.parts.report(static_cast<WorkerId>(index), {.shares = 1});
+    const Wide parts = Wide{used} * Spread::kWhole / std::max<std::uint64_t>(base, 1);
+    spread.parts.report(
+        static_cast<WorkerId>(index),
+        {.shares = 1, .used = static_cast<std::uint64_t>(std::min(parts, kMost)), .backlogged = backlogged});
 }
 
 }  // namespace weir

@@ -61,13 +61,9 @@ struct SpreadMember {
 
     /// The member's part of the vNIC's class.
     [[nodiscard]] ClassProfile part(const ClassProfile& whole) const;
-    /// Reports the use of the uplink since the last report, which was `span` ago.
-    /// @param sent bytes so far  @param backlogged frames wait for the uplink
-    void report(const ClassProfile& whole, std::uint64_t sent, bool backlogged, Nanos span);
-
-    /// Its worker is about to sleep: the others may have its part.
-    /// @param sent bytes so far
-    void report_idle(std::uint64_t sent);
+    /// Reports the member's use of the uplink; without any the others may have its part.
+    /// @param used bytes per second  @param backlogged frames wait for the uplink
+    void report(const ClassProfile& whole, std::uint64_t used, bool backlogged);
 
     Spread& spread;
     std::size_t index;
@@ -77,7 +73,7 @@ struct SpreadMember {
     BucketShare encryption_promise;
     BucketShare flood;
     BucketShare receive;
-    std::uint64_t sent_before = 0;
+    std::uint64_t sent_before = 0;  ///< bytes, at the last report of a rate
 };
 
 }  // namespace weir

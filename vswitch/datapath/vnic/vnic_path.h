@@ -110,8 +110,9 @@ struct VnicFixed {
     std::uint16_t tag_bytes = 0;        ///< more per wire frame on the uplink: its VLAN tag
     bool anti_spoofing = true;
     bool encrypted = false;  ///< over the wire in tunnels only
+    TenantSlot tenant = 0;   ///< of the agent's list of tenants
+
     [[nodiscard]] bool is_home() const { return home == id; }
-    TenantSlot tenant = 0;  ///< of the agent's list of tenants
 };
 
 /// @param id free, below limits::kVnicsMax  @param port outlives the path
