@@ -12,14 +12,16 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import jobs
 import verdicts
-from suites import DEEP, DEFAULT, KINDS, POLL, chosen_for
+from suites import DEEP, DEFAULT, FOR_CI, FOR_EVERY_CI, KINDS, POLL
 
 ROOT = jobs.ROOT
 SETUP = os.path.join(ROOT, "test", "support", "setup.sh")
+LINE_COLUMNS = 150
 BUILD = """root=$0; source "$root/test/support/progress.sh"; source "$root/test/support/build.sh"; "$@\""""
 
 
@@ -36,11 +38,12 @@ def parse(words):
     parser.add_argument("--test", metavar="WORDS", help="with one suite or shard: only tests with WORDS in their names")
     parser.add_argument("--deep", metavar="SHARD", nargs="*", help="these shards of the deep tier, or all; proved shards are not run again")
     parser.add_argument("--again", action="store_true", help="with --deep: also shards that are proved")
-    parser.add_argument("--for-commit", action="store_true", help="with --deep: the one shard that CI runs for this commit")
+    parser.add_argument("--for-ci", action="store_true",
+                        help=f"with --deep: {', '.join(FOR_EVERY_CI)}, and the shard whose published verdict is red or the oldest")
     parser.add_argument("--status", action="store_true", help="with --deep: lists the shards that are proved, stale, failed")
     parser.add_argument("--publish", action="store_true", help="with --deep: writes the newest verdicts into test/runner/proved.json")
     options = parser.parse_args(words)
-    deep_only = [name for name in ("again", "for_commit", "status", "publish") if getattr(options, name)]
+    deep_only = [name for name in ("again", "for_ci", "status", "publish") if getattr(options, name)]
     if options.deep is None and deep_only:
         parser.error(f"--{deep_only[0].replace('_', '-')} needs --deep")
     if options.repeat < 1:
@@ -148,9 +151,22 @@ class Run:
         slowest = jobs.slowest(self.results)
         if slowest:
             print("slowest tests:", *slowest, sep="\n")
+        print(*ages(), sep="\n")
         passed, failed = (sum(getattr(result, name) for result in self.results) for name in ("passed", "failed"))
         print(f"{passed} passed, {failed} failed", flush=True)
         return 1 if failed or not passed else 0
+
+
+def ages():
+    """Lines with the age of the newest verdict of each shard of the deep tier."""
+    cells = []
+    for suite in DEEP:
+        state, verdict = verdicts.state(suite)
+        old = verdicts.age(verdict)
+        cells.append(f"{suite.name} {'never' if verdict is None else 'unknown' if old is None else old}"
+                     + (" FAILED" if verdict and verdict["failed"] else "" if state != "proved" else " (holds)"))
+    text = f"commits since the verdicts of --deep: {', '.join(cells)}"
+    return textwrap.wrap(text, LINE_COLUMNS, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def default(run, options):
@@ -181,7 +197,7 @@ def show_status(suites):
 
 
 def shards(options):
-    names = [chosen_for(verdicts.git("rev-parse", "HEAD") or "0")] if options.for_commit else options.deep
+    names = [*FOR_EVERY_CI, verdicts.most_wanted(FOR_CI)] if options.for_ci else options.deep
     return pick(DEEP, names, "shard")
 
 

@@ -137,10 +137,27 @@ class VerdictTest(unittest.TestCase):
         modules = {f"test/e2e/{name}" for name in os.listdir(folder) if name.endswith(".py")}
         self.assertLessEqual(modules, set(suites.END_TO_END))
 
-    def test_a_commit_has_one_shard_and_all_shards_of_ci_are_reached(self):
-        self.assertEqual(suites.chosen_for("00000002ff"), suites.FOR_CI[2 % len(suites.FOR_CI)])
-        self.assertEqual({suites.chosen_for(f"{number:08x}") for number in range(8)}, set(suites.FOR_CI))
-        self.assertLessEqual(set(suites.FOR_CI), {suite.name for suite in suites.DEEP})
+    def test_ci_takes_the_shard_whose_published_verdict_is_red_then_missing_then_the_oldest(self):
+        ages = {"c1": "1", "c9": "9"}
+        def most_wanted(**published):
+            listed = [{"shard": shard, "commit": commit, "failed": failed} for shard, (commit, failed) in published.items()]
+            with mock.patch.object(verdicts, "read", lambda path: listed), \
+                    mock.patch.object(verdicts, "git", lambda *words: ages.get(words[-1].removesuffix("..HEAD"))):
+                return verdicts.most_wanted(("lint", "tsan", "fuzz"))
+        self.assertEqual(most_wanted(lint=("c1", 0), tsan=("c9", 0), fuzz=("c1", 0)), "tsan")
+        self.assertEqual(most_wanted(lint=("c1", 0), tsan=("c9", 0)), "fuzz")
+        self.assertEqual(most_wanted(lint=("c1", 0), tsan=("c9", 0), fuzz=("of another history", 0)), "fuzz")
+        self.assertEqual(most_wanted(lint=("c1", 2), tsan=("c9", 0)), "lint")
+        self.assertEqual(most_wanted(), "lint")
+        self.assertLessEqual({*suites.FOR_CI, *suites.FOR_EVERY_CI}, {suite.name for suite in suites.DEEP})
+
+    def test_each_deep_verdict_is_listed_with_its_age(self):
+        states = {"tsan": ("stale", verdict("t1")), "fuzz": ("failed", verdict("t1", failed=1)), "seeds": ("proved", verdict("t1"))}
+        with mock.patch.object(verdicts, "state", lambda suite: states.get(suite.name, ("never", None))), \
+                mock.patch.object(verdicts, "git", lambda *words: "150"):
+            text = " ".join(line.strip() for line in run.ages())
+        for words in ("asan-unit never,", "tsan 150,", "fuzz 150 FAILED,", "seeds 150 (holds),"):
+            self.assertIn(words, text)
 
 
 class RefusalTest(unittest.TestCase):

@@ -9,7 +9,7 @@ import dataclasses
 
 POLL, BESIDE = "poll", "beside"
 RELEASE, ADDRESS, THREAD = "build", "build-asan", "build-tsan"
-KINDS = {RELEASE: "release", ADDRESS: "address", THREAD: "thread"}     # of test/support/build.sh, by build folder
+KINDS = {RELEASE: "tests", ADDRESS: "address", THREAD: "thread"}     # of test/support/build.sh, by build folder
 MINUTE = 60
 SHARD_SECONDS = 20 * MINUTE     # of one shard, with its build, on two cores
 
@@ -129,10 +129,7 @@ DEEP = (
     fresh("fresh-trixie", "a minimal Debian 13: install, build, unit, smoke", "trixie", "test/run.sh --only unit --only smoke"),
 )
 
-# Those whose verdict does not depend on the machine's speed: CI runs one of them, chosen by the commit's hash.
-FOR_CI = ("asan-unit", "asan-process", "tsan", "fuzz")
-
-
-def chosen_for(commit):
-    """The shard that CI runs for a commit. @param commit its hash in hexadecimal"""
-    return FOR_CI[int(commit[:8], 16) % len(FOR_CI)]
+# Half a minute: CI runs them every time.
+FOR_EVERY_CI = ("simulator",)
+# Those whose verdict does not depend on the machine's speed: CI runs one of them. fresh-demo is a part of fresh-tests.
+FOR_CI = ("asan-unit", "asan-process", "tsan", "lint", "fuzz", "memory", "seeds", "fresh-tests", "fresh-trixie")

@@ -60,12 +60,33 @@ def read(path):
         return None
 
 
+def published():
+    """{shard: its verdict} of the repository."""
+    return {verdict["shard"]: verdict for verdict in read(PUBLISHED) or []}
+
+
+def age(verdict):
+    """The number of commits since a verdict; None where there is none, or where its commit is not in this history."""
+    count = git("rev-list", "--count", f"{verdict['commit']}..HEAD") if verdict else None
+    return None if count is None else int(count)
+
+
+def most_wanted(shards):
+    """The shard of these whose published verdict is red, missing or, of all others, the oldest."""
+    known = published()
+
+    def urgency(shard):
+        verdict = known.get(shard)
+        old = age(verdict)
+        return bool(verdict and verdict["failed"]), old is None, old or 0
+    return max(shards, key=urgency)
+
+
 def kept(shard):
     """All verdicts of a shard that are known here, the newest last."""
     folder = os.path.join(STORE, shard)
     own = [read(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".json")] if os.path.isdir(folder) else []
-    published = [verdict for verdict in read(PUBLISHED) or [] if verdict["shard"] == shard]
-    return sorted(filter(None, own + published), key=lambda verdict: verdict["at"])
+    return sorted(filter(None, [*own, published().get(shard)]), key=lambda verdict: verdict["at"])
 
 
 def judge(verdicts, now):

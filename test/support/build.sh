@@ -6,23 +6,28 @@ clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 1
 # Every compiler runs behind ccache. Paths below the checkout are hashed relative to it, so that another clone finds the same objects.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
-# configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, thread or address. `address` is by clang, so that
-# both compilers see all of it, and has the fuzzers. It is the longest build, hence code off the hot path at -O0, line tables alone, and the
-# files of a target in units (meson.build), so that the same headers are read less often. A failure is reported on standard error and is
-# the exit status.
+# configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, tests, thread or address. `tests` is release
+# whose warnings are errors, as they are in the two kinds after it: a compiler of tomorrow warns a user and does not stop the build.
+# `address` is by clang, so that both compilers see all of it, and has the fuzzers. It is the longest build, hence code off the hot path at
+# -O0, line tables alone, and the files of a target in units (meson.build), so that the same headers are read less often. A failure is
+# reported on standard error and is the exit status.
 configure() {
-    local folder=$1 kind=$2 options=(--buildtype=release) compiler=g++
+    local folder=$1 kind=$2 options=() compiler=g++
     if [ -e "$folder/build.ninja" ]; then
-        ninja -C "$folder" build.ninja >"$folder/build.log" 2>&1 && return      # the lists of meson.build files may have changed
+        # The folder may be a user's; the lists of meson.build files may have changed.
+        if { [ "$kind" = release ] || grep -q -e '-Werror' "$folder/build.ninja" || meson configure "$folder" -Dwerror=true; } &&
+            ninja -C "$folder" build.ninja; then return; fi >"$folder/build.log" 2>&1
         tail -n 20 "$folder/build.log" >&2
         return 1
     fi
     mkdir -p "$folder"
+    [ "$kind" = release ] || options+=(--werror)
     case $kind in
-        thread) options=(--buildtype=debugoptimized "-Dsanitize=thread") ;;
+        release | tests) options+=(--buildtype=release) ;;
+        thread) options+=(--buildtype=debugoptimized "-Dsanitize=thread") ;;
         address)
             compiler=clang++-$clang
-            options=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
+            options+=(--buildtype=debugoptimized -Doptimization=0 -Dcpp_args=-gline-tables-only -Dfuzz=true
                      -Dsanitize=address -Db_lundef=false -Dunity=on)
             ;;
     esac

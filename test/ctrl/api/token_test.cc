@@ -10,7 +10,6 @@
 #include "test/support/temp_folder.h"
 
 using namespace weir;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -67,8 +66,8 @@ TEST_CASE("a file that other users may open is refused with the command that men
     CHECK_THROWS_WITH(
         TokenFile(folder.path),
         "api.token_file: " + folder.path + " is open to other users (mode 0640): chmod 600 " + folder.path);
-    CHECK_THROWS_WITH(TokenFile(folder.path + "no"), Contains("cannot be read (No such file"));
-    CHECK_THROWS_WITH(TokenFile(folder.folder.path()), Contains("is no file"));
+    CHECK_THROWS_WITH(TokenFile(folder.path + "no"), ContainsSubstring("cannot be read (No such file"));
+    CHECK_THROWS_WITH(TokenFile(folder.folder.path()), ContainsSubstring("is no file"));
     folder.write("", 0400);
     CHECK(TokenFile(folder.path).size() == 0);
 }
@@ -82,9 +81,10 @@ TEST_CASE("each line with a fault is named") {
          {std::string("a view"), "a admin " + hash, "a view " + hash.substr(2), "a view " + hash + "00",
           "a view " + hash + " b", "a/b view " + hash, "a view " + hash.substr(2) + "zz"}) {
         INFO(line);
-        CHECK_THAT(folder.fault_of("\n" + line + "\n"), Contains("line 2: a line has a name, a role"));
+        CHECK_THAT(folder.fault_of("\n" + line + "\n"),
+                   ContainsSubstring("line 2: a line has a name, a role"));
     }
-    CHECK_THAT(folder.fault_of(good + "\n" + good), Contains("line 2: there is a token a already"));
+    CHECK_THAT(folder.fault_of(good + "\n" + good), ContainsSubstring("line 2: there is a token a already"));
 }
 
 TEST_CASE("a changed file counts at once, and one with faults changes nothing") {
@@ -101,7 +101,7 @@ TEST_CASE("a changed file counts at once, and one with faults changes nothing") 
     CHECK(file.has(second.token));
     CHECK_FALSE(file.has(first.token));
     folder.write("nonsense");
-    CHECK_THAT(file.refresh(), Contains("line 1"));
+    CHECK_THAT(file.refresh(), ContainsSubstring("line 1"));
     CHECK(file.refresh().empty());  // it is reported once
     CHECK(file.find(second.secret) != nullptr);
 }

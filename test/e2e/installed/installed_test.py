@@ -62,7 +62,7 @@ class InstalledTest(Case):
             self.assertEqual(status, 0, output)
         for name in os.listdir(os.path.join(share, "schema")):
             with open(os.path.join(share, "schema", name)) as stream:
-                self.assertIn("properties", json.load(stream))
+                self.assertIn("properties" if name.endswith(".schema.json") else "paths", json.load(stream), name)
         # Its own tables, not those of the source tree.
         os.remove(os.path.join(prefix, "share", "weir", "costs", "ssd_file_store.json"))
         status, output = self.check(program)

@@ -22,7 +22,7 @@ Worker::Worker(const Setup& setup)
               .turn = setup.turn}),
       control_(setup.quiescence.wakeups(setup.stages.worker)) {
     if (setup.stages.uplink && setup.stages.inboxes.size() > 1)
-        negotiation_.emplace(id_, stages_, *setup.stages.uplink);
+        negotiation_ = std::make_unique<ShareNegotiation>(id_, stages_, *setup.stages.uplink);
 }
 
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {

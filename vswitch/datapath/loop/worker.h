@@ -8,7 +8,7 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
+#include <memory>
 
 #include "common/clock.h"
 #include "vswitch/datapath/loop/from_outside.h"
@@ -96,7 +96,7 @@ class Worker {
     FromVms from_vms_;
     FromOutside from_outside_;
     RingPoller rings_;
-    std::optional<ShareNegotiation> negotiation_;  // with an uplink and other workers
+    std::unique_ptr<ShareNegotiation> negotiation_;  // with an uplink and other workers
     WorkerControl control_;
 };
 
