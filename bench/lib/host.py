@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+from bench.lib import families
 from processes import come_first  # in test/support: bench/__init__.py
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -96,6 +97,10 @@ def _cpu():
     return platform.machine()
 
 
+def _family():
+    return families.of_cpuinfo(pathlib.Path("/proc/cpuinfo").read_text()) or platform.machine()
+
+
 def _source_of(build):
     """The source folder of a build folder; this one where that is not known."""
     try:
@@ -109,6 +114,15 @@ def commit_of(build):
     return _output("git", "-C", _source_of(build), "rev-parse", "--short", "HEAD")
 
 
+def base_of(options):
+    """The base's build folder of the options, or None; its path and its commit are noted in them for the JSON."""
+    if not options.base:
+        return None
+    base = options.base.resolve()
+    options.base, options.base_commit = str(base), commit_of(base)
+    return base
+
+
 def last_change(build, paths):
     """(short hash of the last commit that changed one of the paths in a build folder's sources, None where git does not know; whether they have
     changes that are not committed)."""
@@ -118,7 +132,7 @@ def last_change(build, paths):
 
 def machine():
     """The data beside every figure: commit, whether anything but documents has changes beside it, time, processor, kernel and packages."""
-    return {"commit": commit_of(BUILD), "changed": last_change(BUILD, CODE)[1], "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(),
+    return {"commit": commit_of(BUILD), "changed": last_change(BUILD, CODE)[1], "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": _cpu(), "family": _family(),
             "cores": os.cpu_count(), "kernel": platform.release(),
             "packages": {name: _output("dpkg-query", "-W", "-f=${Version}", name) for name in PACKAGES}}
 

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+from bench.lib import families
 from bench.lib.host import ROOT
 from bench.lib.results_page import PAGES, blocks, without_blocks
 
@@ -45,7 +46,9 @@ def published_in(page):
     """[Published] of one page, in its order."""
     text, name = page.read_text(), str(page.relative_to(ROOT))
     whole = [Published(name, WHOLE, commit_in(without_blocks(text)))] if is_generated(page) else []
-    return whole + [Published(name, block, commit_in(content)) for block, content in blocks(text).items() if content.strip()]
+    parts = [(block, families.parts(content)) for block, content in blocks(text).items()]
+    return whole + [Published(name, f"{block} on {family}" if len(of_families) > 1 else block, commit_in(content))
+                    for block, of_families in parts for family, content in of_families.items()]
 
 
 def published():

@@ -100,12 +100,13 @@ def marks_of(bench, samples):
     return [{**each, "cores": distance} for distance, part in parts_of(bench, samples) for each in bench.marks(part) if each["found"] is not None]
 
 
-def tables_of(bench, samples):
-    """All tables of a bench: those of near cores with their marks, then those of far cores with theirs."""
+def tables_of(bench, samples, family=None):
+    """All tables of a bench: those of near cores with their marks, then those of far cores with theirs. Each names the processor's family."""
     tables = []
     for distance, part in parts_of(bench, samples):
         marks = marks_of(bench, part)
-        tables += [dataclasses.replace(table, title=table.title + (f"; {distance} cores" if distance else ""))
+        on = ", ".join(filter(None, (f"{distance} cores" if distance else None, family)))
+        tables += [dataclasses.replace(table, title=table.title + (f"; {on}" if on else ""))
                    for table in [*bench.tables(part), *([marks_table(marks)] if marks else [])]]
     return tables
 
@@ -125,8 +126,9 @@ def finish(record, module):
     @param module the bench's full name, e.g. bench.system.latency
     """
     bench = importlib.import_module(module)
-    text = "\n\n".join(table.markdown() for table in tables_of(bench, record.samples))
-    content = {"schema": 2, "module": module, "machine": machine(), "options": vars(record.options),
+    on = machine()
+    text = "\n\n".join(table.markdown() for table in tables_of(bench, record.samples, on.get("family")))
+    content = {"schema": 2, "module": module, "machine": on, "options": vars(record.options),
                "marks": marks_of(bench, record.samples), "samples": record.samples, "dropped": record.dropped,
                "table": text.splitlines()}
     written = json.dumps(finite(content), indent=1) + "\n"
@@ -150,7 +152,8 @@ def origin(measured):
     """The line under a bench's tables: machine, packages, commit, time, rounds; unknown parts are left out."""
     on = measured["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in on.get("packages", {}).items() if version)
-    parts = [f"{on['cpu']}, {on['cores']} cores" + (f", Linux {on['kernel']}" if on.get("kernel") else ""), packages,
+    family = f" ({on['family']})" if on.get("family") else ""
+    parts = [f"{on['cpu']}{family}, {on['cores']} cores" + (f", Linux {on['kernel']}" if on.get("kernel") else ""), packages,
              f"commit {on['commit'] or 'not recorded'}, {on['time']}"]
     line = "; ".join(filter(None, parts)) + _rounds(measured) + "." + (f" {measured['note']}" if "note" in measured else "")
     return textwrap.fill(line, LINE_COLUMNS, break_long_words=False, break_on_hyphens=False)

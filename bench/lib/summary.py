@@ -1,6 +1,6 @@
 """summary.py - the README's one table: Weir beside OVS-DPDK and the bare rte_vhost loop, from the JSON of three benches.
 
-Every row is of near cores, those that share a cache, and of one commit.
+Every row is of near cores, those that share a cache, of one commit and of one family of processors.
 """
 from bench.lib.cores import NEAR
 from bench.lib.figures import median_of, ratio_to_raw, select
@@ -40,10 +40,12 @@ def victim_rows(samples):
 
 
 def table(measured):
-    """The table of {bench: content of its JSON}; None where a bench or its near cores are missing, or where the benches are not of one commit."""
+    """The table of {bench: content of its JSON}; None where a bench or its near cores are missing, or where the benches are not of one commit
+    and one family of processors."""
     samples = {name: select(each["samples"], cores=NEAR) for name, each in measured.items()}
-    commits = {each["machine"]["commit"] for each in measured.values()}
-    if set(measured) != set(BENCHES) or not all(samples.values()) or len(commits) > 1:
+    origins = {(each["machine"]["commit"], each["machine"].get("family")) for each in measured.values()}
+    if set(measured) != set(BENCHES) or not all(samples.values()) or len(origins) > 1:
         return None
-    return Table(TITLE, ["", "Weir", "OVS-DPDK", "bare rte_vhost loop"],
+    (_, family), = origins
+    return Table(f"{TITLE}; {family}" if family else TITLE, ["", "Weir", "OVS-DPDK", "bare rte_vhost loop"],
                  [*cycles_rows(samples["forwarding"]), round_trip_row(samples["latency"]), *victim_rows(samples["isolation"])])

@@ -18,7 +18,7 @@ import tempfile
 from bench.lib import micro
 from bench.lib.cores import DISTANCES
 from bench.lib.figures import median, quartiles
-from bench.lib.host import BUILD, commit_of, parser, prepare
+from bench.lib.host import BUILD, base_of, parser, prepare
 from bench.lib.load import pair
 from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number
@@ -185,8 +185,7 @@ def main():
     known.add_argument("base", type=pathlib.Path, metavar="BASE_BUILD", help="a build folder with -Dbench=true of the commit to compare with")
     known.add_argument("--benches", type=chosen_benches, default=list(BENCHES), metavar=",".join(BENCHES), help="default: all")
     options = known.parse_args()
-    builds = {"base": options.base.resolve(), "change": BUILD}
-    options.base, options.base_commit = str(builds["base"]), commit_of(builds["base"])
+    builds = {"base": base_of(options), "change": BUILD}
     prepare()
     finish(measure_all(options, builds), "bench.system.compare")
 

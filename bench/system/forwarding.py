@@ -7,9 +7,10 @@ bottleneck; `weir-uplink` instead sends from a VM through scheduler and uplink t
 import contextlib
 import dataclasses
 import itertools
+import pathlib
 
 from bench.lib.figures import median, median_of, over, ratio_to_raw, select, steady_median
-from bench.lib.host import parser, prepare
+from bench.lib.host import BUILD, base_of, parser, prepare
 from bench.lib.load import pair
 from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number, number_or_doubt
@@ -27,6 +28,7 @@ CASES = ("flows", "macs", "loads", "uplink", "watched")
 RATIO_MOST = {64: 1.45, 512: 1.25, 1500: 1.12}  # Weir's cycles over the raw loop's
 FLOWS_MOST, MACS_MOST, PEER_MOST, WATCHED_MOST = 1.05, 1.2, 1.0, 1.02
 VM, WIRE = 0, 1
+RINGS = {"split": "", "packed": "packed_vq=1"}  # devargs of virtio-user
 
 
 @dataclasses.dataclass
@@ -38,14 +40,17 @@ class Item:
     free_macs: bool = False  # VM 1 may use any MAC: no anti-spoofing
     uplink: bool = False     # only frames from VM 0 to the wire, instead of two VMs
 
-    def system(self, place):
+    def system(self, place, rings):
         ports = ports_with_wire(place) if self.uplink else vm_ports(place)
+        for port in ports:
+            port["devargs"] = RINGS[rings]
         if self.free_macs:
             ports[1]["vnic"] = {"anti_spoofing": False}
         return self.make(place, ports)
 
 
-def items(peers):
+def items(peers, base=None):
+    """@param base (build folder, commit) of an earlier switch that is measured too"""
     weir = [Item("weir", Weir, ("flows", "loads")),
             Item("weir-macs", Weir, ("macs",), free_macs=True),
             Item("weir-watched", lambda place, ports: Weir(place, ports, metrics=True), ("watched",)),
@@ -55,6 +60,9 @@ def items(peers):
     ovs = [Item("ovs-normal", Ovs, ("flows", "macs", "loads")),
            Item("ovs-static", lambda place, ports: Ovs(place, ports, flows="static")),
            Item("ovs-policer", lambda place, ports: Ovs(place, ports, policer=policer))]
+    if base:
+        folder, commit = base
+        weir.insert(1, Item(f"weir-{commit}", lambda place, ports: Weir(place, ports, build=folder)))
     return [*(ovs if peers else []), *weir, *testpmd]  # OVS first: its saturating load sets the part loads
 
 
@@ -86,7 +94,7 @@ class Rounds:
 
     def measure(self):
         wanted = self.options.systems.split(",") if self.options.systems else None
-        chosen = [item for item in items(self.options.peers) if wanted is None or item.name in wanted]
+        chosen = [item for item in items(self.options.peers, self.options.base and (self.options.base, self.options.base_commit)) if wanted is None or item.name in wanted]
         with_uplink = "uplink" in self.options.cases and (wanted is None or TO_WIRE.name in wanted)
         for number_of_round in range(self.options.rounds):
             self.saturating_pps = None
@@ -107,7 +115,7 @@ class Rounds:
                     sample = self.record.stretch(lambda: figures(load, run, system, item.uplink), **case)
                 if sample and sample["case"] == "size" and sample["size"] == SMALL and item.name != "raw" and not self.saturating_pps:
                     self.saturating_pps = sample["mpps"] * 1e6
-        self.record.visit(item.system, measure, system=item.name, round=number_of_round)
+        self.record.visit(lambda place: item.system(place, self.options.rings), measure, system=item.name, round=number_of_round)
 
     def runs(self, item):
         """Lazily, so that part loads know the saturating load measured before them."""
@@ -235,11 +243,16 @@ def main():
     known.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=list(SIZES),
                        help="frame bytes without FCS (default 64,512,1500)")
     known.add_argument("--cases", type=lambda text: text.split(","), default=list(CASES), help=f"besides the sizes: {','.join(CASES)}")
+    known.add_argument("--rings", choices=list(RINGS), default="split", help="of all VMs (default %(default)s)")
+    known.add_argument("--base", type=pathlib.Path, metavar="BUILD", help="measure the switch of an earlier commit's build folder, too")
     known.add_argument("--systems", help="only these, e.g. weir,testpmd-io")
     known.add_argument("--quick", action="store_true", help="one round of half seconds")
     options = known.parse_args()
     if options.quick:
         options.rounds, options.seconds = 1, 0.5
+    base_of(options)
+    if options.rings != "split" and options.output == known.get_default("output"):
+        options.output = str(BUILD / f"forwarding-{options.rings}.json")
     prepare()
     finish(Rounds(options).measure(), "bench.system.forwarding")
 

@@ -12,7 +12,7 @@ import pathlib
 
 from bench.lib.cores import DISTANCES
 from bench.lib.figures import median, quartiles
-from bench.lib.host import BUILD, commit_of, parser, prepare
+from bench.lib.host import BUILD, base_of, parser, prepare
 from bench.lib.load import pair
 from bench.lib.record import Record
 from bench.lib.report import Table, finish, mark, number
@@ -230,10 +230,8 @@ def main():
     known.add_argument("--cases", nargs="+", metavar="WORDS", help="only cases with one of these words, e.g. VLAN 'two VMs'; their plain cases come with them")
     options = known.parse_args()
     builds = {THIS: BUILD}
-    if options.base:
-        base = options.base.resolve()
+    if base := base_of(options):
         builds = {BASE: base, THIS: BUILD, AGAIN: base}
-        options.base, options.base_commit = str(base), commit_of(base)
     prepare()
     finish(measure_all(options, builds), "bench.system.hosts")
 

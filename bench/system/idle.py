@@ -11,7 +11,7 @@ a flood until packets arrive at 90 % of the rate that the flood settles at.
 import pathlib
 
 from bench.lib.figures import median, median_of
-from bench.lib.host import LOAD_CORE, SWITCH_CORE, commit_of, parser, prepare, run, tool
+from bench.lib.host import LOAD_CORE, SWITCH_CORE, base_of, parser, prepare, run, tool
 from bench.lib.load import pair
 from bench.lib.process import cpu_share, grown, thread_ns
 from bench.lib.record import Record
@@ -85,9 +85,7 @@ def main():
     prepare()
     makers = {"weir": lambda place: Weir(place, vm_ports(place), poll="adaptive", uplink=None),
               "weir-naps": lambda place: Weir(place, vm_ports(place), poll="adaptive")}
-    if options.base:
-        base = options.base.resolve()
-        options.base, options.base_commit = str(base), commit_of(base)
+    if base := base_of(options):
         makers["base"] = lambda place: Weir(place, vm_ports(place), poll="adaptive", uplink=None, build=base)
     if options.peers:
         makers["ovs-normal"] = lambda place: Ovs(place, vm_ports(place), sleep_max_us=OVS_SLEEP_MAX_US)

@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, ROOT)
 
 from bench import demo_view  # noqa: E402  (the path above comes first)
-from bench.lib import cores, figures, micro, published, record, report, results_page, summary  # noqa: E402
+from bench.lib import cores, families, figures, micro, published, record, report, results_page, summary  # noqa: E402
 from bench.papers import calibrate, claims, htb, memcached_sizes, runs, two_buckets  # noqa: E402
 from bench.system import compare, feedback, forwarding, isolation, latency, requests  # noqa: E402
 
@@ -234,17 +234,53 @@ class Report(unittest.TestCase):
     def test_a_block_has_tables_and_origin(self):
         with tempfile.TemporaryDirectory() as folder:
             measured = {"module": "bench.system.forwarding", "dropped": [{}], "options": {"rounds": 3, "seconds": 1.0},
-                        "machine": {"cpu": "C", "cores": 2, "kernel": "K", "packages": {"d": "1"}, "commit": "abc", "changed": False, "time": "T"},
+                        "machine": {"cpu": "C", "family": "Intel 6-85", "cores": 2, "kernel": "K", "packages": {"d": "1"}, "commit": "abc", "changed": False, "time": "T"},
                         "samples": [visit(1, "raw", 80), visit(2, "weir", 88), visit(3, "raw", 80)]}
             path = results_page.pathlib.Path(folder)
             (path / "forwarding.json").write_text(json.dumps(measured))
-            text = results_page.block(path, "forwarding")
+            text = results_page.block(path, "forwarding").text
             self.assertIsNone(results_page.block(path, "idle"))
             for of_no_commit in ({"changed": True}, {"commit": None}):
                 (path / "forwarding.json").write_text(json.dumps({**measured, "machine": {**measured["machine"], **of_no_commit}}))
                 self.assertIsNone(results_page.block(path, "forwarding"), of_no_commit)
-        self.assertIn("; near cores:", text)
-        self.assertTrue(text.endswith("C, 2 cores, Linux K; d 1; commit abc, T; 3 rounds of 1 s, 1 stretches left out."))
+        self.assertIn("; near cores, Intel 6-85:", text)
+        self.assertTrue(text.endswith("C (Intel 6-85), 2 cores, Linux K; d 1; commit abc, T; 3 rounds of 1 s, 1 stretches left out."))
+
+
+class Families(unittest.TestCase):
+    def test_a_family_is_vendor_family_and_model(self):
+        self.assertEqual(families.of_cpuinfo("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: X"), "Intel 6-143")
+        self.assertEqual(families.of_cpuinfo("vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 1"), "AMD 25-1")
+        self.assertEqual(families.of_cpuinfo("CPU implementer : 0x41\nCPU part : 0xd0c"), "ARM 0x41-0xd0c")
+        self.assertIsNone(families.of_cpuinfo("BogoMIPS : 50.00"))
+
+    def test_a_block_keeps_the_newest_figures_of_each_family(self):
+        first = families.with_part("old\n\nAMD EPYC, 2 cores; commit abc1234.", "Intel 6-85", "one")
+        self.assertEqual(families.parts(first), {"Intel 6-85": "one", "AMD": "old\n\nAMD EPYC, 2 cores; commit abc1234."})
+        second = families.with_part(first, "Intel 6-143", "two")
+        self.assertEqual(list(families.parts(second)), ["Intel 6-143", "Intel 6-85", "AMD"])
+        self.assertEqual(families.newest(second), "two")
+        third = families.with_part(second, "Intel 6-85", "three")
+        self.assertEqual(list(families.parts(third).items())[:2], [("Intel 6-85", "three"), ("Intel 6-143", "two")])
+        self.assertEqual(list(families.parts(families.with_part(third, "AMD 25-1", "four"))), ["AMD 25-1", "Intel 6-85", "Intel 6-143"])
+
+    def test_a_page_of_results_keeps_families_and_the_readme_has_the_newest_alone(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(results_page, "FOLDER", results_page.pathlib.Path(folder) / "results"):
+            results_page.FOLDER.mkdir()
+            for page in (results_page.FOLDER / "a.md", results_page.FOLDER.parent / "README.md"):
+                page.write_text("<!-- results:x -->\n<!-- family:AMD 25-1 -->\nold\n<!-- /results -->\n")
+                results_page.fill(page, None, lambda name: results_page.Content("new", "Intel 6-85"))
+            self.assertEqual(results_page.blocks((results_page.FOLDER / "a.md").read_text()),
+                             {"x": "<!-- family:Intel 6-85 -->\nnew\n\n<!-- family:AMD 25-1 -->\nold"})
+            self.assertEqual(results_page.blocks(page.read_text()), {"x": "new"})
+
+    def test_figures_of_two_families_make_no_summary(self):
+        measured = {name: {"machine": {"commit": "abc", "family": "Intel 6-85"}, "samples": [visit(1, "raw", 80)]} for name in summary.BENCHES}
+        with mock.patch.object(summary, "cycles_rows", return_value=[]), mock.patch.object(summary, "round_trip_row", return_value=["r"]), \
+                mock.patch.object(summary, "victim_rows", return_value=[]):
+            self.assertTrue(summary.table(measured).title.endswith("; Intel 6-85"))
+            measured["latency"]["machine"] = {"commit": "abc", "family": "AMD 25-1"}
+            self.assertIsNone(summary.table(measured))
 
 
 class Verdicts(unittest.TestCase):
