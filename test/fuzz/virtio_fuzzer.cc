@@ -147,7 +147,7 @@ void to_guest(Guest& guest, std::uint16_t count) {
         [&](const auto& ring) {
             ring.prefetch_index();
             ring.prefetch_descriptor();
-            ring.prefetch_buffer(guest.area.memory);
+            ring.prefetch_buffer(guest.area.memory, guest.terms.header_bytes);
         },
         guest.lane.ring);
     std::visit(

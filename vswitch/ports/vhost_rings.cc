@@ -210,7 +210,7 @@ void VhostRings::prefetch(Prefetch stage) {
             else if (stage == Prefetch::kDescriptor)
                 ring.prefetch_descriptor();
             else
-                ring.prefetch_buffer(device->memory);
+                ring.prefetch_buffer(device->memory, device->terms.header_bytes);
         },
         device->to_vm.lanes[0].ring);
 }

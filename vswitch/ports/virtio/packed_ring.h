@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "common/prefetch.h"
 #include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
@@ -19,6 +20,8 @@ namespace weir::virtio {
 
 class PackedRing {
   public:
+    static constexpr bool kCountsReady = false;
+
     PackedRing() = default;
     /// @return false when it does not lie in the guest's memory, or an index is beyond its end
     [[nodiscard]] bool place(const RingPlace& at, const GuestMemory& memory);
@@ -52,12 +55,24 @@ class PackedRing {
     }
     /// Likewise. The driver kicks for each batch of chains while it is wished, also with an event index.
     void wish_kicks(bool wished);
+    /// As SplitRing's, for a burst to the driver, whose buffers lie ready: the device writes into the
+    /// descriptors that it reads. Of a burst from the driver only the first chain is known to be there, and a
+    /// line that is asked for too early is taken from a driver that still writes it.
+    void prefetch_chains(std::uint16_t count) const {
+        std::uint32_t at = avail_.index;
+        for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(PackedDescriptor)) {
+            prefetch_for_write(&descriptors_[at]);
+            at += kCacheLineBytes / sizeof(PackedDescriptor);
+            if (at >= size_)
+                at = 0;
+        }
+    }
     /// As SplitRing's; the descriptor is the index.
     void prefetch_index() const { __builtin_prefetch(&descriptors_[avail_.index]); }
-    void prefetch_descriptor() const { __builtin_prefetch(&descriptors_[used_.index], 1); }
-    void prefetch_buffer(const GuestMemory& memory) const {
-        if (const void* at = memory.find(read(&descriptors_[avail_.index]).address, 1))
-            __builtin_prefetch(at, 1);
+    void prefetch_descriptor() const { prefetch_for_write(&descriptors_[used_.index]); }
+    void prefetch_buffer(const GuestMemory& memory, std::uint32_t header_bytes) const {
+        prefetch_receive_buffer(memory.find(read(&descriptors_[avail_.index]).address, header_bytes + 1),
+                                header_bytes);
     }
     void advance(const Chain& chain) {
         avail_.add(chain.descriptors, size_);

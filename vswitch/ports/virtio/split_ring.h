@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "common/prefetch.h"
 #include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
@@ -20,6 +21,8 @@ namespace weir::virtio {
 
 class SplitRing {
   public:
+    static constexpr bool kCountsReady = true;  ///< ready() is the number of chains that there are
+
     SplitRing() = default;
     /// @return false when it does not lie in the guest's memory, or its size is no power of two up to 32,768
     [[nodiscard]] bool place(const RingPlace& at, const GuestMemory& memory);
@@ -58,18 +61,26 @@ class SplitRing {
     /// kicks at one position: there is nothing to take back.
     void wish_kicks(bool wished);
     /// The parts of the next chain, each found by the one before; a lie of the driver brings nothing else.
+    /// Before a burst of `count` chains that are ready: the lines of their first descriptors. Drivers use
+    /// most of them in the table's order, so that one chain in four stands for its line.
+    void prefetch_chains(std::uint16_t count) const {
+        for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(Descriptor)) {
+            const std::uint16_t* head = &avail_ring_[2 + ((avail_ + i) & mask_)];
+            __builtin_prefetch(&descriptors_[load<__ATOMIC_RELAXED>(head) & mask_]);
+        }
+    }
     void prefetch_index() const {
         __builtin_prefetch(&avail_ring_[1]);
         __builtin_prefetch(&avail_ring_[2 + (avail_ & mask_)]);
-        __builtin_prefetch(&used_elements_[used_ & mask_], 1);
+        prefetch_for_write(&used_elements_[used_ & mask_]);
     }
     void prefetch_descriptor() const {
         __builtin_prefetch(&descriptors_[load<__ATOMIC_RELAXED>(&avail_ring_[2 + (avail_ & mask_)]) & mask_]);
     }
-    void prefetch_buffer(const GuestMemory& memory) const {
+    void prefetch_buffer(const GuestMemory& memory, std::uint32_t header_bytes) const {
         const std::uint16_t head = load<__ATOMIC_RELAXED>(&avail_ring_[2 + (avail_ & mask_)]) & mask_;
-        if (const void* at = memory.find(read(&descriptors_[head]).address, 1))
-            __builtin_prefetch(at, 1);
+        prefetch_receive_buffer(memory.find(read(&descriptors_[head]).address, header_bytes + 1),
+                                header_bytes);
     }
     /// Goes on behind a chain.
     void advance(const Chain&) { ++avail_; }

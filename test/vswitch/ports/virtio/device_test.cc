@@ -2,7 +2,10 @@
 // write.
 #include "vswitch/ports/virtio/device.h"
 
+#include <rte_ether.h>
+#include <rte_ip.h>
 #include <rte_mbuf.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <random>
@@ -187,6 +190,41 @@ TEST_CASE("virtio: frames to a guest with mergeable buffers fill as many as they
         for (rte_mbuf* one : frames)
             rte_pktmbuf_free(one);
     }
+}
+
+TEST_CASE("virtio: a header is stored where other bytes stand, and the same bytes are left alone") {
+    constexpr std::uint64_t kPage = 4096;
+    for (const bool packed : {false, true})
+        for (const std::uint32_t header_bytes : {kNetHeaderBytes, kShortNetHeaderBytes}) {
+            OneLane guest(64, packed);
+            guest.terms.header_bytes = header_bytes;
+            const std::uint64_t at = kBuffersAt + kPage - header_bytes;  // the frame begins the next page
+            const auto receive = [&](std::uint64_t flags) {
+                guest.offer(at, 2048, kWrite);
+                rte_mbuf* frame = to_mbuf(buffer_pool(), numbered(mac(2), mac(1), 60, 7));
+                frame->ol_flags = flags;
+                frame->l2_len = sizeof(rte_ether_hdr);
+                frame->l3_len = sizeof(rte_ipv4_hdr);
+                CHECK(guest.put({&frame, 1}).frames == 1);
+                rte_pktmbuf_free(frame);
+            };
+            FrameBytes plain(header_bytes);
+            if (header_bytes == kNetHeaderBytes)
+                plain[offsetof(NetHeader, buffers)] = 1;
+            for (std::uint32_t byte = 0; byte < header_bytes; ++byte) {
+                std::memcpy(guest.area.host(at), plain.data(), plain.size());
+                guest.area.host(at)[byte] ^= 0x80;
+                receive(0);
+                CHECK(content(guest.area, at, header_bytes) == plain);
+            }
+            REQUIRE(mprotect(guest.area.host(kBuffersAt), kPage, PROT_READ) == 0);  // a store would fault
+            receive(0);
+            REQUIRE(mprotect(guest.area.host(kBuffersAt), kPage, PROT_READ | PROT_WRITE) == 0);
+            receive(RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM);
+            CHECK(guest.area.host(at)[0] == net_flag::kNeedsChecksum);
+            receive(0);
+            CHECK(content(guest.area, at, header_bytes) == plain);
+        }
 }
 
 TEST_CASE("virtio: a header over buffers of one byte each, and a frame behind it, stay in the buffers") {
