@@ -18,20 +18,19 @@ from bench.lib.host import LOAD_CORE, parser, prepare, progress, run, tool
 from bench.lib.record import Record
 from bench.lib.report import finish
 from bench.lib.system import Weir, ports_with_wire, wire_uplink
-from bench.system.hostile_floods import FLOODS, UNREAD, VICTIM, WIRE, Flood, addresses
+from bench.system.hostile_floods import ATTACKER, FLOODS, UNREAD, VICTIM, WIRE, Flood, addresses, mac
 from bench.system.hostile_table import NONE, WAYS, Row, marks, missing, tables  # noqa: F401  (tables, marks: for bench/lib/report.py)
 from processes import Process  # in test/support: bench/__init__.py
 
 CORES_ARE_OF_ROWS = True    # each row names the distance of its cores: bench/lib/report.py
 TOOL = "test/hostile/weir-hostile"
 ATTACKER_NICE = -7          # beside -20 of the bench: 5 % of a core that both want
-ATTACKER = 3                # its MAC address is 52:54:00:00:00:03
 PEERS = {VICTIM: 2, WIRE: 4, UNREAD[0]: 5}      # the same of ports that it sends to
 PROMISED_PPS, OFFERED_PPS = 500_000, 450_000     # a queue of all that is promised would have no end
 PROMISE = {"reservation": "2Gbit", "reservation_pps": f"{PROMISED_PPS // 1000}kpps"}
 TRIES = 3                   # of a row in one round
 VISITS_MOST = 30            # starts of a switch in one round: an attack may end it
-FRESH = {"floods": 1, "super-frames": 1, "attacks": 4}      # stretches with an attack after one without
+FRESH = {"floods": 1, "guest floods": 1, "attacks": 4}      # stretches with an attack after one without
 SWITCH_ENDED = {"switch_ended": 1, "attack_steps": 0, "attack_mpps": 0.0, **{f"{way}_percent": 0.0 for way in WAYS}}
 MINUTES_MOST = 11           # a further round that would end later is not begun
 
@@ -64,11 +63,6 @@ class Host(Weir):
                    [tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER), "--peer", str(PEERS[peer]),
                     "--attack", name, "--seconds", str(seconds), "--json"])
         return Process(command, self.place.file(f"hostile-{name}.log"), cores=[LOAD_CORE], nice=ATTACKER_NICE)
-
-
-def mac(number):
-    """As test/hostile makes them."""
-    return f"52:54:00:00:00:{number:02x}"
 
 
 def traffic(seconds, flood=Flood(NONE)):
@@ -209,7 +203,7 @@ def measure_all(record, rows, number_of_round):
 def every_row():
     """All rows: the floods, and the attacks that test/hostile lists."""
     attacks = [re.match(r"(\S+)\s+(\S+)\s", line).groups() for line in run(tool(TOOL), "--list").splitlines()]
-    return [*(Row("super-frames" if flood.guest else "floods", name, flood.group) for name, flood in FLOODS.items()),
+    return [*(Row("guest floods" if flood.guest else "floods", name, flood.group) for name, flood in FLOODS.items()),
             *(Row("attacks", name, family) for name, family in attacks)]
 
 

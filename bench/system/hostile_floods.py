@@ -13,7 +13,13 @@ WIRE = NEIGHBORS + 1
 ALL = range(1, WIRE)
 UNREAD = list(ALL[NEIGHBORS // 2:])     # neighbors that read nothing, in floods that fill buffers
 SOURCES = 60_000                # made-up addresses that a stream goes through
+ATTACKER = 3                    # the VM that test/hostile plays, by the number in its MAC address
 WIRE_PPS = 2_000_000            # less than the uplink takes: frames that a full ring refuses never come to the switch
+
+
+def mac(number):
+    """As test/hostile makes them."""
+    return f"52:54:00:00:00:{number:02x}"
 
 
 def address(vm):
@@ -31,12 +37,12 @@ def next_of(vm):
     return vm % NEIGHBORS + 1
 
 
-def stream(vm, to, size=64, **keys):
-    return {"from": vm, "to": to, "size": size, "src_ip": address(vm), **keys}
+def stream(vm, to=None, size=64, **keys):
+    return {"from": vm, **({} if to is None else {"to": to}), "size": size, "src_ip": address(vm), **keys}
 
 
 def broadcast(vm, size=64, **keys):
-    return {"from": vm, "broadcast": True, "size": size, "src_ip": address(vm), **keys}
+    return stream(vm, size=size, broadcast=True, **keys)
 
 
 def from_wire(receivers=ALL[:4], **keys):
@@ -66,6 +72,8 @@ FLOODS = {
     "broadcasts": Flood("broadcasts", lambda: [broadcast(vm) for vm in ALL]),
     "broadcast super-frames": Flood("broadcasts", guest=("broadcast-segments", VICTIM)),
     "frames to unknown addresses": Flood("broadcasts", lambda: [stream(vm, WIRE, dst_macs=SOURCES, random=True) for vm in ALL]),
+    "64-byte frames to a VM that rewrites its headers": Flood("headers", lambda: [stream(vm, dst_mac=mac(ATTACKER)) for vm in ALL[:4]],
+                                                              guest=("receive-headers", VICTIM)),
     "8 IPv6 extension headers in 1500 B": Flood("headers", lambda: [stream(vm, next_of(vm), 1500, extensions=8) for vm in ALL]),
     "64 IPv6 extension headers in 1500 B": Flood("headers", lambda: [stream(vm, next_of(vm), 1500, extensions=64) for vm in ALL]),
     "made-up MAC addresses": Flood("spoofing", lambda: [stream(vm, next_of(vm), src_macs=SOURCES, random=True) for vm in ALL]),

@@ -1,6 +1,6 @@
 """hostile_table.py - the table of attacks: a victim's frames and delays beside each, over those without; marks; rows that are missing.
 
-A sample is one measured stretch of one `part` (floods, super-frames, attacks): with its `attack`, or without any (NONE). A ratio is to the stretches without an
+A sample is one measured stretch of one `part` (floods, guest floods, attacks): with its `attack`, or without any (NONE). A ratio is to the stretches without an
 attack that were measured just before and just after it, on cores as far from each other. Pure.
 """
 import dataclasses
@@ -116,7 +116,7 @@ def missing(samples, rows):
 
 
 def _measured(samples):
-    """(floods, attacks): the rows that have figures; super-frames are floods."""
+    """(floods, attacks): the rows that have figures; guest floods are floods."""
     every = [each for each in (kept(samples, row) for row in rows_of(samples)) if each]
     return [each for each in every if each.row.part != "attacks"], [each for each in every if each.row.part == "attacks"]
 

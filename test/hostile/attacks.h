@@ -128,6 +128,7 @@ void broadcast_segments(Scene& scene);
 void rewritten(Scene& scene);
 void table_rewritten(Scene& scene);
 void header_rewritten(Scene& scene);
+void receive_headers(Scene& scene);
 
 struct Attack {
     std::string_view name;
@@ -200,6 +201,8 @@ inline constexpr std::array kAttacks{
     Attack{"rewritten", "descriptors that change while the switch reads them", rewritten},
     Attack{"table-rewritten", "indirect tables that change while the switch reads them", table_rewritten},
     Attack{"header-rewritten", "offload headers that change while the switch reads them", header_rewritten},
+    Attack{"receive-headers", "headers of receive buffers that change while the switch writes them",
+           receive_headers},
 };
 
 /// The attack's family in reports: "rings", "files".

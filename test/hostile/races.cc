@@ -63,4 +63,20 @@ void header_rewritten(Scene& scene) {
         [&] { (void)scene.guest.transmit({.flags = 1, .segmentation = 1, .segment_bytes = 500}, frame); });
 }
 
+void receive_headers(Scene& scene) {
+    if (!scene.guest.start())
+        return;
+    scene.guest.offer_buffers();
+    Random random(scene.random.next());
+    race(
+        [&] {
+            const auto word = static_cast<std::uint16_t>(random.next());
+            for (std::uint64_t slot = 0; slot < Guest::kRingSize; ++slot)
+                std::atomic_ref(*scene.guest.memory.as<std::uint16_t>(Guest::kReceiveBuffersAt +
+                                                                      slot * Guest::kReceiveBufferBytes))
+                    .store(word, std::memory_order_relaxed);
+        },
+        [&] { (void)scene.guest.receive([](std::span<const std::uint8_t>) {}); });
+}
+
 }  // namespace weir::hostile

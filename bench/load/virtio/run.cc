@@ -15,7 +15,6 @@ namespace weir::load {
 
 namespace {
 
-constexpr Mac kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 constexpr std::uint64_t kWireOverheadBytes = 24;  // FCS 4, preamble 8, gap 12
 constexpr double kWireBytesMax = 2 * 1524;        // that a slow wire carries at once after a pause
 /// Longer than any work of the generator between two polls of the measured ports: another program, or the
@@ -52,7 +51,7 @@ Run::Run(const RunSpec& spec, std::vector<std::unique_ptr<Port>>& ports)
     for (std::uint32_t id = 0; id < spec_.streams.size(); ++id) {
         const auto& stream = spec_.streams[id];
         Port& from = *ports_[stream.from];
-        const Mac to = stream.broadcast ? kBroadcast : ports_[stream.to]->mac();
+        const Mac to = stream.dst_mac.value_or(ports_[stream.to]->mac());
         auto* pool = frame_pool(id, stream, from.mac(), to);
         streams_.push_back(std::make_unique<Stream>(stream, from, to, pool, tsc_hz_));
     }

@@ -13,6 +13,8 @@ using Json = nlohmann::json;
 
 namespace {
 
+constexpr Mac kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+
 void require(bool condition, const std::string& message) {
     if (!condition)
         throw std::invalid_argument(message);
@@ -72,8 +74,11 @@ void check_frame(const StreamSpec& stream) {
 StreamSpec parse_stream(const Json& object, std::size_t ports) {
     StreamSpec stream;
     stream.from = object.at("from").get<std::size_t>();
-    stream.broadcast = object.value("broadcast", stream.broadcast);
-    stream.to = stream.broadcast ? stream.from : object.at("to").get<std::size_t>();
+    if (object.value("broadcast", false))
+        stream.dst_mac = kBroadcast;
+    else if (object.contains("dst_mac"))
+        stream.dst_mac = parse_mac(object.at("dst_mac").get<std::string>());
+    stream.to = stream.dst_mac ? stream.from : object.at("to").get<std::size_t>();
     stream.size = object.value("size", stream.size);
     stream.extensions = object.value("extensions", stream.extensions);
     if (object.contains("src_ip"))

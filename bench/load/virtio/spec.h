@@ -33,8 +33,8 @@ struct StreamSpec {
     std::string name;
     std::size_t from = 0;  ///< port indices
     std::size_t to = 1;
-    bool broadcast = false;   ///< to ff:ff:ff:ff:ff:ff; `to` does not count
-    std::uint16_t size = 64;  ///< frame bytes without FCS, 64..9000
+    std::optional<Mac> dst_mac;  ///< instead of that of `to`, which does not count then
+    std::uint16_t size = 64;     ///< frame bytes without FCS, 64..9000
     /// IPv6 extension headers that fill the frame up to UDP, 0..64; 0 = IPv4
     std::uint16_t extensions = 0;
     std::uint32_t src_ip = 0x0A00'0001;  ///< first IPv4 source; the end of the IPv6 source 2001:db8::
