@@ -61,13 +61,16 @@ class SplitRing {
     /// kicks at one position: there is nothing to take back.
     void wish_kicks(bool wished);
     /// The parts of the next chain, each found by the one before; a lie of the driver brings nothing else.
-    /// Before a burst of `count` chains that are ready: the lines of their first descriptors. Drivers use
-    /// most of them in the table's order, so that one chain in four stands for its line.
+    /// Before a burst of `count` chains that are ready: the lines of their first descriptors, and those of
+    /// their used elements. Drivers use most descriptors in the table's order, so that one chain in four
+    /// stands for its line.
     void prefetch_chains(std::uint16_t count) const {
         for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(Descriptor)) {
             const std::uint16_t* head = &avail_ring_[2 + ((avail_ + i) & mask_)];
             __builtin_prefetch(&descriptors_[load<__ATOMIC_RELAXED>(head) & mask_]);
         }
+        for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(UsedElement))
+            prefetch_for_write(&used_elements_[(used_ + i) & mask_]);
     }
     void prefetch_index() const {
         __builtin_prefetch(&avail_ring_[1]);
