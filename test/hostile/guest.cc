@@ -81,6 +81,17 @@ bool Guest::set_up_ring(std::uint32_t number) {
     one.mute();
     received_.clear();
     received_buffers_ = 0;
+    return send_ring_set_up(number);
+}
+
+bool Guest::rejoin() {
+    up_ = frontend.reconnect() && negotiate(shape_.features) && send_memory() && send_ring_set_up(kReceive) &&
+          send_ring_set_up(kTransmit);
+    return up_;
+}
+
+bool Guest::send_ring_set_up(std::uint32_t number) {
+    const Virtqueue& one = ring(number);
     const std::uint64_t index = number;
     return frontend.send_ring(kSetVringNum, number, one.size()) &&
            frontend.send_ring(kSetVringBase, number, one.base()) &&

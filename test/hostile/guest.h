@@ -54,6 +54,9 @@ class Guest {
     bool restart(const Shape& shape);
     /// As start(), from the beginning, with rings of kRingSize and these features.
     bool restart(std::uint64_t wanted = kWanted) { return restart(Shape{.features = wanted}); }
+    /// Connects again with the rings as they are, as QEMU does when its connection has ended: the base of a
+    /// packed ring is that of its begin.
+    bool rejoin();
     /// The steps of restart(), for guests that go another way.
     bool negotiate(std::uint64_t wanted = kWanted);
     bool send_memory();
@@ -86,6 +89,7 @@ class Guest {
 
   private:
     void place_rings();
+    bool send_ring_set_up(std::uint32_t ring);
 
     Shape shape_;
     std::vector<Extent> given_;  // rings' parts that the switch may still write for connections that ended

@@ -28,6 +28,7 @@ class Switch(Daemon):
 
     def __init__(self, folder, config):
         super().__init__(folder, "switch.jsonc", "switch.log", "switch.sock")
+        self.socket = config.get("control_socket", self.socket)
         prefix = f"--file-prefix=weir-{os.getpid()}-{os.path.basename(folder)}"
         self.settings = self.config = {"host": "h1", "workers": [WORKER_CORE], "control_socket": self.socket,
                                        "eal": ["--no-pci", "--single-file-segments", prefix], **config}

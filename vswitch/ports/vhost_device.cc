@@ -3,8 +3,11 @@
 
 #include <fcntl.h>
 #include <rte_vhost.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <span>
 #include <utility>
 
 #include "vswitch/ports/vhost_feature.h"
@@ -12,44 +15,99 @@
 namespace weir {
 namespace {
 
-bool add_memory(int vid, virtio::GuestMemory& memory) {
+using MemoryTable = std::unique_ptr<rte_vhost_memory, decltype(&std::free)>;
+
+MemoryTable memory_of(int vid) {
     rte_vhost_memory* table = nullptr;
-    if (rte_vhost_get_mem_table(vid, &table) != 0)
-        return false;
-    const std::unique_ptr<rte_vhost_memory, decltype(&std::free)> owner(table, &std::free);
-    bool complete = true;
-    for (std::uint32_t i = 0; i < table->nregions; ++i) {
-        const rte_vhost_mem_region& region = table->regions[i];
+    rte_vhost_get_mem_table(vid, &table);
+    return {table, &std::free};
+}
+
+std::span<const rte_vhost_mem_region> regions_of(const MemoryTable& table) {
+    return table ? std::span<const rte_vhost_mem_region>(table->regions, table->nregions)
+                 : std::span<const rte_vhost_mem_region>();
+}
+
+bool add_memory(const MemoryTable& table, virtio::GuestMemory& memory) {
+    bool complete = table != nullptr;
+    for (const rte_vhost_mem_region& region : regions_of(table))
         complete &= memory.add(
             {region.guest_phys_addr, region.size, reinterpret_cast<std::uint8_t*>(region.host_user_addr)});
-    }
     return complete;
 }
 
-bool place(virtio::Lane& lane, int vid, std::uint16_t number, std::uint64_t negotiated,
-           const virtio::GuestMemory& memory) {
+virtio::RingIdentity identity_of(const MemoryTable& table, const virtio::RingPlace& at) {
+    const auto begin = reinterpret_cast<std::uint64_t>(at.descriptors);
+    for (const rte_vhost_mem_region& region : regions_of(table)) {
+        const std::uint64_t offset = begin - region.host_user_addr;
+        struct stat file {};
+        if (offset < region.size && fstat(region.fd, &file) == 0)
+            return {file.st_ino, file.st_dev, region.guest_phys_addr + offset, at.size};
+    }
+    return {};
+}
+
+/// A connection whose rings are placed.
+struct Source {
+    int vid;
+    std::uint64_t negotiated;
+    const MemoryTable& table;
+    const virtio::GuestMemory& memory;
+    RingPlaces& places;
+};
+
+/// Finds where a packed ring, which lies in the guest's memory, goes on, and notes it. @return false: the
+/// place is not known
+bool find_place(const Source& from, std::uint16_t number, virtio::RingPlace& at) {
+    virtio::PackedPlace& noted = from.places.of(number);
+    const virtio::RingIdentity ring = identity_of(from.table, at);
+    const bool served =
+        virtio::load<__ATOMIC_RELAXED>(static_cast<const std::uint16_t*>(at.device_area)) == virtio::kServed;
+    auto* descriptors = static_cast<virtio::PackedDescriptor*>(at.descriptors);
+    const auto place =
+        virtio::resume({descriptors, at.size}, served, at.used, noted.ring == ring ? &noted : nullptr);
+    if (!place)
+        return false;
+    at.avail = at.used = *place;
+    at.noted = &noted;
+    noted.state = virtio::PackedPlace::kNone;  // half a note is none
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    noted.ring = ring;
+    noted.settle(*place);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    noted.state = virtio::PackedPlace::kRunning;
+    return true;
+}
+
+virtio::RingFault place(virtio::Lane& lane, std::uint16_t number, const Source& from) {
+    using virtio::RingFault;
     rte_vhost_vring ring{};
     virtio::RingPlace at;
-    if (rte_vhost_get_vhost_vring(vid, number, &ring) != 0 ||
-        rte_vhost_get_vring_base(vid, number, &at.avail, &at.used) != 0)
-        return false;
+    if (rte_vhost_get_vhost_vring(from.vid, number, &ring) != 0 ||
+        rte_vhost_get_vring_base(from.vid, number, &at.avail, &at.used) != 0)
+        return RingFault::kPlace;
     at.descriptors = ring.desc;
     at.driver_area = ring.avail;
     at.device_area = ring.used;
     at.size = ring.size;
-    at.event_index = vhost::has(negotiated, vhost::kEventIndex);
-    at.indirect = vhost::has(negotiated, vhost::kIndirect);
+    at.event_index = vhost::has(from.negotiated, vhost::kEventIndex);
+    at.indirect = vhost::has(from.negotiated, vhost::kIndirect);
     lane.number = number;
     lane.call = ring.callfd;
     const auto put_at = [&](auto& placed) {
-        if (!placed.place(at, memory))
+        if (!placed.place(at, from.memory))
             return false;
         placed.wish_kicks(false);  // a worker that polls needs none, and the guest has fewer exits
         return true;
     };
-    if (vhost::has(negotiated, vhost::kRingPacked))
-        return put_at(lane.ring.emplace<virtio::PackedRing>());
-    return put_at(lane.ring.emplace<virtio::SplitRing>());
+    if (!vhost::has(from.negotiated, vhost::kRingPacked))
+        return put_at(lane.ring.emplace<virtio::SplitRing>()) ? RingFault::kNone : RingFault::kPlace;
+    auto& packed = lane.ring.emplace<virtio::PackedRing>();
+    if (!packed.place(at, from.memory))
+        return RingFault::kPlace;
+    if (!find_place(from, number, at))
+        return RingFault::kUnknown;
+    return put_at(packed) ? RingFault::kNone : RingFault::kPlace;
 }
 
 /// The library disables a ring that was started where there is no memory.
@@ -63,7 +121,8 @@ bool is_nowhere(int vid, std::uint16_t number) {
 
 }  // namespace
 
-std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, std::uint32_t rings) {
+std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, std::uint32_t rings,
+                                            RingPlaces& places) {
     auto device = std::make_unique<virtio::Device>();
     const bool mergeable = vhost::has(negotiated, vhost::kMergeable);
     device->terms = {.vid = vid,
@@ -74,19 +133,26 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
                                          : virtio::kShortNetHeaderBytes,
                      .mergeable = mergeable,
                      .logs = vhost::has(negotiated, vhost::kLogAll)};
-    if (!add_memory(vid, device->memory))
+    const MemoryTable table = memory_of(vid);
+    if (!add_memory(table, device->memory))
         return device;
+    const Source from{vid, negotiated, table, device->memory, places};
     for (std::uint16_t number = 0; number < 2 * limits::kQueuesMax; ++number) {
         if ((rings >> number & 1) == 0) {
             if (is_nowhere(vid, number))
-                device->misplaced = number;
+                device->misplaced = {number, virtio::RingFault::kPlace};
             continue;
         }
         virtio::Device::Lanes& lanes = (number & 1) != 0 ? device->from_vm : device->to_vm;
-        if (place(lanes.lanes[lanes.count], vid, number, negotiated, device->memory))
+        const virtio::RingFault fault = place(lanes.lanes[lanes.count], number, from);
+        if (fault == virtio::RingFault::kNone)
             ++lanes.count;
         else
-            device->misplaced = number;
+            device->misplaced = {number, fault};
+        if (fault == virtio::RingFault::kUnknown) {
+            device->from_vm.count = device->to_vm.count = 0;
+            break;
+        }
     }
     return device;
 }

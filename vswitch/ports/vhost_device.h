@@ -12,16 +12,19 @@
 #include <vector>
 
 #include "vswitch/ports/foreign_files.h"
+#include "vswitch/ports/ring_places.h"
 #include "vswitch/ports/virtio/device.h"
 
 namespace weir {
 
 /// @param vid of a connection that is ready
 /// @param rings bit n: ring n is enabled; odd ones are the guest's transmit rings
+/// @param places of the vNIC's packed rings: they go on there, and their workers note how far they are
 /// @return the rings that lie in the guest's memory as virtio asks; a ring that does not is left out and is
-/// `misplaced`
+/// `misplaced`. Where the place of one is not known none is there: a vNIC works in both directions or in
+/// none.
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
-                                                          std::uint32_t rings);
+                                                          std::uint32_t rings, RingPlaces& places);
 
 /// Deals the rings out to `servers` workers, each of which has a device of its own: pair q is for worker
 /// q % servers. The first one has `misplaced`.

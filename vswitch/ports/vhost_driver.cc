@@ -78,6 +78,13 @@ std::uint64_t mac_of(const void* message) {
     return mac;
 }
 
+/// Of a request with a ring's state.
+std::uint16_t ring_of(const void* message) {
+    std::uint32_t ring = 0;
+    std::memcpy(&ring, static_cast<const char*>(message) + kMessagePayloadAt, sizeof(ring));
+    return static_cast<std::uint16_t>(std::min(ring, std::uint32_t{UINT16_MAX}));
+}
+
 /// Requests after which memory, rings, files or features may be others.
 bool changes_rings(std::uint32_t request) {
     constexpr std::uint32_t kRequests[] = {kSetFeatures,  kResetOwner,   kSetMemTable,   kSetLogBase,
@@ -306,6 +313,8 @@ void VhostDriver::before_message(int vid, const void* message) {
         return;
     changing_ = vid;
     withdraw(*port, vid);
+    if (request_of(message) == kGetVringBase)
+        port->stop_ring(vid, ring_of(message));
 }
 
 /// Not called for a message that the library refuses. The front-end may go on nevertheless: its rings then

@@ -12,7 +12,8 @@ namespace weir {
 static_assert(2 * limits::kQueuesMax <= 32, "the ring bitmap has 32 bits");
 
 /// Frames to a guest whose rings are not there yet wait as if there were one, with the first server.
-VhostPort::VhostPort(std::uint32_t queues, std::span<const Server> servers) : queues_(queues) {
+VhostPort::VhostPort(std::uint32_t queues, std::span<const Server> servers, const std::string& places_file)
+    : queues_(queues), places_(places_file, 2 * queues) {
     for (const Server& server : servers) {
         const std::uint16_t rings_least = servers_.empty() ? 1 : 0;
         servers_.push_back(
@@ -43,7 +44,7 @@ void VhostPort::attach(int vid, std::uint64_t negotiated) {
 }
 
 void VhostPort::publish(const Connection& one) {
-    const std::unique_ptr<virtio::Device> whole = open_device(one.vid, one.negotiated, one.rings);
+    const std::unique_ptr<virtio::Device> whole = open_device(one.vid, one.negotiated, one.rings, places_);
     std::vector<std::unique_ptr<virtio::Device>> parts = deal(*whole, servers_.size());
     for (std::size_t server = 0; server < servers_.size(); ++server)
         servers_[server]->publish(std::move(parts[server]), one.negotiated);
@@ -70,6 +71,15 @@ void VhostPort::reclaim(int vid) {
         return;
     for (const auto& server : servers_)
         server->reclaim();
+}
+
+void VhostPort::stop_ring(int vid, std::uint16_t ring) {
+    const std::scoped_lock lock(control_);
+    if (live_ != vid || ring >= 2 * queues_)
+        return;
+    std::uint32_t& state = places_.of(ring).state;
+    if (state == virtio::PackedPlace::kRunning)
+        state = virtio::PackedPlace::kStopped;
 }
 
 void VhostPort::show(int vid, std::uint64_t negotiated) {

@@ -29,6 +29,7 @@
 
 #include "vswitch/ports/front_end_fault.h"
 #include "vswitch/ports/notifier.h"
+#include "vswitch/ports/ring_places.h"
 #include "vswitch/ports/vhost_rings.h"
 #include "vswitch/ports/wakeups.h"
 
@@ -45,7 +46,8 @@ class VhostPort {
 
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
     /// @param servers at least one; all have rings when the guest uses as many pairs
-    VhostPort(std::uint32_t queues, std::span<const Server> servers);
+    /// @param places_file where the places of packed rings outlive the process; empty: nowhere
+    VhostPort(std::uint32_t queues, std::span<const Server> servers, const std::string& places_file = "");
 
     /// The port that the server's worker polls; it stays in its place.
     [[nodiscard]] VhostRings& rings(std::size_t server = 0) { return *servers_[server]; }
@@ -56,6 +58,8 @@ class VhostPort {
     /// Why the last front-end was disconnected or is not served; empty when none was since one was served.
     /// Any thread.
     [[nodiscard]] std::string front_end_fault() const;
+    /// Why the places of packed rings do not outlive the process; empty: they do, or there is no file.
+    [[nodiscard]] const std::string& places_fault() const { return places_.fault(); }
     /// Where the gate notes its refusals.
     [[nodiscard]] FrontEndFault& front_end() { return front_end_; }
 
@@ -71,6 +75,8 @@ class VhostPort {
     [[nodiscard]] bool hide(int vid);
     /// Ends the hidden devices and gives the library their indices.
     void reclaim(int vid);
+    /// The front-end stops the ring and gets its place. The devices are reclaimed.
+    void stop_ring(int vid, std::uint16_t ring);
     /// Publishes the rings of the connection if it is attached and the port's.
     void show(int vid, std::uint64_t negotiated);
     /// The connection is hidden and reclaimed.
@@ -96,7 +102,8 @@ class VhostPort {
     std::uint32_t queues_;
     std::vector<std::unique_ptr<VhostRings>> servers_;  // their devices change under the mutex
     mutable FrontEndFault front_end_;
-    std::mutex control_;  // of the following two; no worker takes it
+    std::mutex control_;  // of the following three; no worker takes it
+    RingPlaces places_;
     std::vector<Connection> connections_;
     int live_ = -1;  // the connection that is the port's
 };

@@ -27,10 +27,11 @@ void VhostRings::publish(std::unique_ptr<virtio::Device> device, std::uint64_t n
     watch_kicks();
     fault_.store(0, std::memory_order_relaxed);
     if (published_->misplaced)
-        note_fault(*published_->misplaced, virtio::RingFault::kPlace);  // no worker has a device
+        note_fault(published_->misplaced->number, published_->misplaced->why);  // no worker has a device
     negotiated_.store(negotiated, std::memory_order_relaxed);
     rings_.store(std::max(published_->to_vm.count, rings_least_), std::memory_order_relaxed);
-    up_.store(true, std::memory_order_relaxed);
+    up_.store(!published_->misplaced || published_->misplaced->why != virtio::RingFault::kUnknown,
+              std::memory_order_relaxed);
     device_.store(published_.get(), std::memory_order_release);
 }
 

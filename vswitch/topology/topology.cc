@@ -88,12 +88,25 @@ Topology::Topology(Eal& eal, const SwitchConfig& config, const ConfigFiles& file
         start_workers();
         for (const VnicConfig& vnic : config.vnics)
             add(vnic);
+        name_lost_places();
         history_->events.add_of("switch", now(), EventKind::kStarted,
                                 std::to_string(config.vnics.size()) + " vNIC(s)");
     } catch (...) {  // the destructor does not run, and the workers use members
         stop_workers();
         throw;
     }
+}
+
+/// Once: all vNICs have them in one folder.
+void Topology::name_lost_places() const {
+    for (const auto& vnic : vnics_)
+        if (vnic && vnic->vhost && !vnic->vhost->places_fault().empty()) {
+            spdlog::warn(
+                "guests with packed rings stay down when this process ends, until their driver is reloaded: "
+                "{}",
+                vnic->vhost->places_fault());
+            return;
+        }
 }
 
 Topology::~Topology() {

@@ -163,6 +163,7 @@ class Topology final : public SwitchControl {
     // topology.cc
     void build_uplink();
     void name_far_workers() const;
+    void name_lost_places() const;
     void build_workers(const ConfigFiles& files);
     [[nodiscard]] Wakeups* wakeups_of(WorkerId worker);
     void start_workers();

@@ -149,7 +149,8 @@ std::unique_ptr<Topology::Vnic> Topology::make_vnic(const VnicConfig& config, st
         std::vector<VhostPort::Server> servers;
         for (std::size_t n = 0; n < ids.size(); ++n)
             servers.push_back(server_of(worker_of_member(owner, n)));
-        vnic->vhost = std::make_unique<VhostPort>(config.queues, servers);
+        vnic->vhost = std::make_unique<VhostPort>(config.queues, servers,
+                                                  ring_places_file(config_.control_socket, config.name));
         vnic->port = &vnic->vhost->rings();
     } else {
         const NicSettings settings{.device = config.device,

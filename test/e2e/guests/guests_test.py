@@ -1,5 +1,9 @@
 """guests_test.py - real QEMU guests through the switch: traffic, limits, and restarts of either side."""
 
+import os
+import shutil
+import tempfile
+
 from case import mac
 from guest import Guest, Nic
 from guests_case import GuestsCase, address
@@ -81,8 +85,18 @@ class TwoGuestsTest(GuestsCase):
         self.assert_accounts()
 
     def test_a_tcp_flow_outlives_a_switch_that_is_killed_or_restarted_under_it(self):
-        switch = self.start_switch(self.vnic(1), self.vnic(2))
-        one, two = self.guests(1, 2)
+        self.outlive_restarts(packed=False)
+
+    def test_a_tcp_flow_over_packed_rings_outlives_a_switch_that_is_killed_or_restarted_under_it(self):
+        self.outlive_restarts(packed=True)
+        for name in ("vm1", "vm2"):
+            self.assertIn("packed", self.switch.vnic(name)["features"])
+
+    def outlive_restarts(self, packed):
+        kept = tempfile.mkdtemp(prefix="weir-test-", dir="/dev/shm")    # places of packed rings are kept beside the command socket
+        self.addCleanup(shutil.rmtree, kept)
+        switch = self.start_switch(self.vnic(1), self.vnic(2), control_socket=os.path.join(kept, "switch.sock"))
+        one, two = self.guests(1, 2, packed=packed)
         wait_reachable(one, address(2))
         serve(two)
         flow = self.begin(one, 2)

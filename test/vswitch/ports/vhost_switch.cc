@@ -8,13 +8,14 @@ namespace weir::testing {
 
 using hostile::vm_mac;
 
-VhostSwitch::VhostSwitch(unsigned vnics) : driver_(harness_.quiescence()) {
+VhostSwitch::VhostSwitch(unsigned vnics, const std::string& kept) : driver_(harness_.quiescence()) {
     for (unsigned n = 1; n <= vnics; ++n) {
         VnicConfig config = vm(n);
         config.mode = VhostMode::kServer;
         config.socket = socket(n);
-        ports_.push_back(std::make_unique<VhostPort>(
-            1, std::array{VhostPort::Server{&notifier_, nullptr, buffer_pool()}}));
+        ports_.push_back(
+            std::make_unique<VhostPort>(1, std::array{VhostPort::Server{&notifier_, nullptr, buffer_pool()}},
+                                        kept.empty() ? "" : kept + "/" + config.name));
         ids_.push_back(harness_.add(config, ports_.back()->rings()));
         driver_.add(config, *ports_.back());
     }

@@ -24,7 +24,8 @@ namespace weir::testing {
 /// vNICs vm1, vm2 ... of one switch, each with the socket vm<n>.sock, which the switch listens on.
 class VhostSwitch {
   public:
-    explicit VhostSwitch(unsigned vnics);
+    /// @param kept folder of the files with the places of packed rings; empty: they end with the switch
+    explicit VhostSwitch(unsigned vnics, const std::string& kept = "");
     ~VhostSwitch();
 
     void start();

@@ -8,6 +8,8 @@
 
 namespace weir::virtio {
 
+struct PackedPlace;
+
 /// Where a ring is in this process, and how far it was read and written before.
 struct RingPlace {
     void* descriptors = nullptr;
@@ -18,6 +20,7 @@ struct RingPlace {
     std::uint16_t used = 0;   ///< likewise
     bool event_index = false;
     bool indirect = false;
+    PackedPlace* noted = nullptr;  ///< where the worker notes the place of a packed ring; null: nowhere
 };
 
 /// A chain that the driver has made available. Private copies.

@@ -71,7 +71,7 @@ class Burst {
         result_.fault = ring_.fault();
         if (!used_ || result_.owes)
             return;
-        result_.notify = ring_.publish();
+        result_.notify |= ring_.publish();
         if (terms_.logs) [[unlikely]]  // the index of a split ring; a descriptor of a packed one once more
             rte_vhost_log_used_vring(terms_.vid, lane_.number, sizeof(std::uint16_t), sizeof(std::uint16_t));
     }
@@ -390,6 +390,8 @@ BurstResult Burst<R>::put(std::span<rte_mbuf*> frames) {
         result_.frames = static_cast<std::uint16_t>(result_.frames + run);
         if (run == rest.size() || left_ == 0)
             break;
+        if (ring_.has_to_publish()) [[unlikely]]
+            result_.notify |= ring_.publish();
         const Outcome outcome = put_one(rest[run]);
         if (outcome == Outcome::kNoRoom)
             break;

@@ -86,7 +86,12 @@ struct Device {
     GuestMemory memory;
     Lanes from_vm;
     Lanes to_vm;
-    std::optional<std::uint16_t> misplaced;  ///< number of an enabled ring that could not be placed
+    /// An enabled ring that could not be placed.
+    struct Misplaced {
+        std::uint16_t number;
+        RingFault why;
+    };
+    std::optional<Misplaced> misplaced;
 };
 
 }  // namespace weir::virtio

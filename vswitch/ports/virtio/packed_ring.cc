@@ -30,6 +30,9 @@ bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
     avail_.set(at.avail);
     used_.set(at.used);
     shown_ = used_;
+    noted_ = at.noted;
+    if (noted_ != nullptr)
+        device_events_[0] = kServed;
     event_index_ = at.event_index;
     indirect_ = at.indirect;
     return true;
@@ -90,23 +93,27 @@ bool PackedRing::collect(Chain& chain, std::uint16_t direction, const GuestMemor
 
 /// The driver looks at descriptors in order: the first one of a burst is marked last, in publish().
 void PackedRing::use(const Chain& chain, std::uint32_t bytes) {
-    using namespace descriptor_flag;
-    PackedDescriptor& slot = descriptors_[used_.index];
+    const Position at = used_;
+    used_.add(chain.descriptors, size_);
+    if (noted_ != nullptr)
+        noted_->note(shown_.word(), used_count_, {at.word(), used_.word(), chain.id, bytes});
+    PackedDescriptor& slot = descriptors_[at.index];
     slot.id = chain.id;
     slot.bytes = bytes;
-    const auto flags =
-        static_cast<std::uint16_t>((used_.wrap ? kAvailable | kUsed : 0) | (bytes != 0 ? kWrite : 0));
-    if (used_.word() == shown_.word())
+    const std::uint16_t flags = used_flags(at.wrap, bytes);
+    if (used_count_++ == 0)
         first_flags_ = flags;
     else
         __atomic_store_n(&slot.flags, flags, __ATOMIC_RELEASE);
-    used_.add(chain.descriptors, size_);
 }
 
 bool PackedRing::publish() {
     const Position before = shown_;
     shown_ = used_;
+    used_count_ = 0;
     __atomic_store_n(&descriptors_[before.index].flags, first_flags_, __ATOMIC_RELEASE);
+    if (noted_ != nullptr)
+        noted_->settle(used_.word());
     return wants_notification(before);
 }
 

@@ -13,6 +13,7 @@
 #include "vswitch/ports/virtio/chain.h"
 #include "vswitch/ports/virtio/guest_memory.h"
 #include "vswitch/ports/virtio/layout.h"
+#include "vswitch/ports/virtio/packed_place.h"
 #include "vswitch/ports/virtio/ring_fault.h"
 #include "vswitch/ports/virtio/ring_watch.h"
 
@@ -86,6 +87,8 @@ class PackedRing {
                                Pieces& pieces) const;
     void use(const Chain& chain, std::uint32_t bytes);
     [[nodiscard]] bool publish();
+    /// Whether the used chains have to be shown before the next frame, so that all can be noted.
+    [[nodiscard]] bool has_to_publish() const { return used_count_ >= PackedPlace::kShownFrom; }
     /// Bytes of the ring up to the descriptor of `used`, for the log.
     [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
         return std::uint64_t{static_cast<std::uint16_t>(used & Position::kIndexMask)} *
@@ -137,8 +140,10 @@ class PackedRing {
     std::uint16_t taken_ = 0;  ///< descriptors of this burst
     Position avail_;
     Position used_;
+    PackedPlace* noted_ = nullptr;
     Position shown_;                 ///< `used_` at the last publish()
     std::uint16_t first_flags_ = 0;  ///< of the descriptor at shown_, which is written last
+    std::uint16_t used_count_ = 0;   ///< chains from shown_ on
     bool event_index_ = false;
     bool indirect_ = false;
     RingFault fault_ = RingFault::kNone;

@@ -16,6 +16,7 @@ enum class RingFault : std::uint8_t {
     kPlace,    ///< not in the guest's memory as a whole, not aligned, or of a wrong size
     kShort,    ///< receive buffers that hold no frame of 1,514 bytes
     kReceive,  ///< a receive buffer that is not in the guest's memory, or not for the device to write
+    kUnknown,  ///< a packed ring that was used before; how far is not known
 };
 
 [[nodiscard]] constexpr const char* phrase(RingFault fault) {
@@ -34,6 +35,8 @@ enum class RingFault : std::uint8_t {
             return "its receive buffers are too short for a frame of 1,514 bytes";
         case RingFault::kReceive:
             return "a receive buffer is outside of the guest's memory, endless or not writable";
+        case RingFault::kUnknown:
+            return "it is packed and was used before, and its place is not known; reload the guest's driver";
     }
     return "";
 }

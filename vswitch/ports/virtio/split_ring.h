@@ -105,6 +105,7 @@ class SplitRing {
         __atomic_store_n(&used_ring_[1], used_, __ATOMIC_RELEASE);
         return wants_notification();
     }
+    [[nodiscard]] bool has_to_publish() const { return false; }
     /// Bytes of the used ring from its begin to the element of `used`, and of an element, for the log.
     [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
         return 2 * sizeof(std::uint16_t) +
