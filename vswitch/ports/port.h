@@ -77,6 +77,9 @@ class Port {
     [[nodiscard]] virtual std::uint16_t rings() const { return 1; }
     /// Bit n: ring n took frames of the last tx_burst(); of ports with several rings. Owning worker.
     [[nodiscard]] std::uint32_t took() const { return took_; }
+    /// Descriptors that tx_burst() looked at since the last call, beyond those of plain buffers for its
+    /// frames: the far side pays for them. Owning worker.
+    [[nodiscard]] std::uint32_t take_excess() { return std::exchange(excess_, 0U); }
     /// Whether rx_burst() spent cycles on descriptors from which it could make no frame, since the last call:
     /// the far side pays. Owning worker.
     [[nodiscard]] bool take_wasted() { return std::exchange(wasted_, false); }
@@ -97,6 +100,7 @@ class Port {
     bool wasted_ = false;
     std::uint16_t too_long_ = 0;
     std::uint32_t took_ = 0;
+    std::uint32_t excess_ = 0;
 
   private:
     bool takes_left_payloads_ = false;

@@ -224,6 +224,7 @@ std::uint16_t VhostRings::tx_lane(virtio::Device& device, virtio::Lane& lane, st
         too_long = result.too_long;
     if (result.straight != 0)
         straight_.add(result.straight);
+    excess_ += result.excess;
     const std::uint16_t sent = settle(lane, result);
     rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;

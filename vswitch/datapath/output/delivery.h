@@ -92,6 +92,7 @@ class Delivery {
     void prefetch(const Batch& batch);
     void observe(VnicPath& to, const Run& run, Nanos now);
     void send(const Origin& origin, VnicPath& to, const Run& run);
+    void charge_excess(VnicPath& to);
     void send_plain(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,
                     std::uint64_t bytes);
     void fit(const Origin& origin, VnicPath& to, rte_mbuf* frame, Fitted& fitted);

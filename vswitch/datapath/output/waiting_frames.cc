@@ -352,7 +352,9 @@ unsigned WaitingFrames::serve(Nanos now) {
         turn_ = turn_ < fan_in_.waiting().size() ? turn_ : 0;
         const LineId line = fan_in_.waiting()[turn_];
         moved += visit(line, now);
-        setup_.bill.charge(*setup_.directory[lines_[line].vnic]);
+        VnicPath& to = *setup_.directory[lines_[line].vnic];
+        (void)to.fixed.port->take_excess();  // within the time that it pays
+        setup_.bill.charge(to);
         turn_ += fan_in_.waits(line);  // else another has its place
     }
     for (const VnicId id : measured_) {

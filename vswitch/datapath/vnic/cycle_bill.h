@@ -2,9 +2,10 @@
 // Source: BESS (EECS-2015-155); docs/algorithms.md 3.5. Units: TSC cycles. Threads: owning worker.
 //
 // The sender pays for a poll of its ring and all that follows from it; the receiver pays for frames from the
-// wire or from another worker, and for attempts at its full ring. Of a burst from the wire for several VMs,
-// the first pays for classifying it: on average as often as it receives. Frames that leave later through the
-// uplink's scheduler are charged to no vNIC: there the link is scarce, and it is divided.
+// wire or from another worker, for attempts at its full ring, and for its needless descriptors. Of a burst
+// from the wire for several VMs, the first pays for classifying it: on average as often as it receives.
+// Frames that leave later through the uplink's scheduler are charged to no vNIC: there the link is scarce,
+// and it is divided.
 //
 // Each charge is the time since the last one, so that no cycle is charged twice. Example: a poll of A's ring
 // ends 4,000 cycles after the last charge: A pays 4,000. A burst of the wire follows: 900 cycles for its

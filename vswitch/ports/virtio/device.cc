@@ -20,6 +20,10 @@ namespace {
 /// A longer frame that they cannot hold is lost alone.
 constexpr std::uint32_t kPlainFrameBytes = 1514;
 
+/// Descriptors of frames in several parts that one call looks at: all that 32 super-frames of honest drivers
+/// have, and those of one frame more. The other frames are for the next call.
+constexpr std::size_t kWalkMost = 640;
+
 /// A chain whose buffer is one piece, prefetched.
 struct Found {
     Chain chain;
@@ -82,6 +86,7 @@ class Burst {
     const GuestMemory& memory_;
     BurstResult result_;
     std::uint16_t left_ = 0;  ///< chains that are ready
+    std::size_t walked_ = 0;  ///< descriptors of frames in several parts
     bool used_ = false;
 };
 
@@ -159,7 +164,9 @@ void shorten(rte_mbuf* frame) {
 template <typename R>
 auto Burst<R>::take_one(Chain& chain, rte_mempool* pool, rte_mbuf* frame) -> Outcome {
     Pieces pieces;
-    if (!ring_.collect(chain, 0, memory_, pieces) || pieces.bytes() <= terms_.header_bytes ||
+    const bool whole = ring_.collect(chain, 0, memory_, pieces);
+    walked_ += pieces.walked();
+    if (!whole || pieces.bytes() <= terms_.header_bytes ||
         pieces.bytes() - terms_.header_bytes >
             std::uint64_t{limits::kFrameBuffersMax} * rte_pktmbuf_tailroom(frame))
         return Outcome::kRefused;
@@ -220,7 +227,7 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
     const std::uint32_t left_from = terms_.logs ? UINT32_MAX : kLeftFromBytes;
     bool any_left = false;
     std::uint16_t count = 0;
-    for (; count < ready; ++count) {
+    for (; count < ready && walked_ < kWalkMost; ++count) {
         Found& one = found[count];
         if (!ring_.peek(one.chain))
             break;
@@ -336,7 +343,8 @@ auto Burst<R>::put_one(rte_mbuf* frame) -> Outcome {
     const std::size_t most = RTE_MIN(most_that_help(), std::size_t{left_});
     while (pieces.bytes() < left && count < most && ring_.peek(chains[count].chain)) {
         const std::uint64_t before = pieces.bytes();
-        if (!ring_.collect(chains[count].chain, descriptor_flag::kWrite, memory_, pieces)) {
+        const bool whole = ring_.collect(chains[count].chain, descriptor_flag::kWrite, memory_, pieces);
+        if (!whole || pieces.bytes() == before) {
             if (!pieces.full())
                 ring_.stop(RingFault::kReceive);
             break;
@@ -345,6 +353,9 @@ auto Burst<R>::put_one(rte_mbuf* frame) -> Outcome {
             static_cast<std::uint32_t>(RTE_MIN(pieces.bytes() - before, std::uint64_t{UINT32_MAX}));
         ring_.advance(chains[count++].chain);
     }
+    walked_ += pieces.walked();
+    const std::size_t plain = 1 + frame->pkt_len / kPlainFrameBytes;
+    result_.excess += static_cast<std::uint32_t>(pieces.walked() - RTE_MIN(plain, pieces.walked()));
     if (pieces.bytes() < left || ring_.fault() != RingFault::kNone) {
         const bool too_long =
             ring_.fault() == RingFault::kNone && (pieces.full() || count == most_that_help());
@@ -382,7 +393,7 @@ BurstResult Burst<R>::put(std::span<rte_mbuf*> frames) {
     left_ = ring_.ready(ring_.size());
     ring_.prefetch_chains(static_cast<std::uint16_t>(RTE_MIN(frames.size(), std::size_t{left_})));
     std::array<Found, limits::kBurst> found;
-    while (left_ != 0 && result_.frames < frames.size()) {
+    while (left_ != 0 && result_.frames < frames.size() && walked_ < kWalkMost) {
         const auto rest = frames.subspan(result_.frames);
         const std::uint16_t run = find_run(rest, found.data());
         for (std::uint16_t i = 0; i < run; ++i)

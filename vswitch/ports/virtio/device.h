@@ -46,8 +46,10 @@ struct Lane {
 /// Frames that a burst moved, and its effects besides.
 struct BurstResult {
     std::uint16_t frames = 0;
-    std::uint16_t too_long = 0;          ///< frames that the buffers of the driver cannot hold
-    std::uint16_t refused = 0;           ///< chains of the driver that break a rule, returned without a frame
+    std::uint16_t too_long = 0;  ///< frames that the buffers of the driver cannot hold
+    std::uint16_t refused = 0;   ///< chains of the driver that break a rule, returned without a frame
+    /// Descriptors that a burst to the guest looked at, beyond those of plain buffers for its frames.
+    std::uint32_t excess = 0;
     std::uint16_t straight = 0;          ///< frames that were copied out of their sender's memory
     bool owes = false;                   ///< payloads are left, and the driver does not see its chains used
     bool notify = false;                 ///< the driver wants an interrupt

@@ -19,13 +19,17 @@ struct Piece {
     std::uint64_t address;  ///< in the guest, for the log of dirty pages
 };
 
-/// Parts of one frame's buffers. More are refused: an honest driver has some 20 per frame, one that receives
-/// 64 KiB in buffers of 1,526 bytes has 43.
+/// Parts of one frame's buffers, and the descriptors that were looked at for them, also empty ones. More of
+/// either are refused: an honest driver has some 20 per frame, one that receives 64 KiB in buffers of 1,526
+/// bytes has 43.
 class Pieces {
   public:
     static constexpr std::size_t kMost = 256;
 
-    [[nodiscard]] bool full() const { return count_ == kMost; }
+    [[nodiscard]] bool full() const { return count_ == kMost || walked_ > kMost; }
+    /// Counts a descriptor before it is looked at. @return false: it is one too many
+    [[nodiscard]] bool walk() { return ++walked_ <= kMost; }
+    [[nodiscard]] std::size_t walked() const { return walked_; }
     void add(const Piece& piece) {
         list_[count_++] = piece;
         bytes_ += piece.bytes;
@@ -36,6 +40,7 @@ class Pieces {
 
   private:
     std::size_t count_ = 0;
+    std::size_t walked_ = 0;
     std::uint64_t bytes_ = 0;
     std::array<Piece, kMost> list_;
 };

@@ -1,6 +1,7 @@
 // packed_ring.cc - places, chains of several descriptors, returns and notifications.
 #include "vswitch/ports/virtio/packed_ring.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace weir::virtio {
@@ -39,10 +40,12 @@ bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
 }
 
 /// Counts the descriptors of a chain of several, and finds its id, which is in the last one. All of them are
-/// available when the first one is. @return false when it does not end within the rest of the ring
+/// available when the first one is. @return false when it does not end within the rest of the ring, or is
+/// longer than any frame's
 bool PackedRing::measure(Chain& chain) {
     Position at = avail_;
-    for (std::uint16_t count = 1; count <= size_ - taken_; ++count) {
+    const auto most = static_cast<std::uint16_t>(std::min(std::size_t{size_} - taken_, Pieces::kMost));
+    for (std::uint16_t count = 1; count <= most; ++count) {
         const PackedDescriptor one = read(&descriptors_[at.index]);
         if ((one.flags & descriptor_flag::kNext) == 0) {
             chain.id = one.id;
@@ -51,7 +54,7 @@ bool PackedRing::measure(Chain& chain) {
         }
         at.add(1, size_);
     }
-    if (taken_ == 0)
+    if (taken_ == 0 || most == Pieces::kMost)
         fault_ = RingFault::kChain;
     return false;
 }
@@ -66,7 +69,7 @@ bool PackedRing::collect_table(const PackedDescriptor& one, std::uint16_t direct
         return false;
     for (std::uint32_t i = 0; i < entries; ++i) {
         const PackedDescriptor entry = read(&table[i]);
-        if ((entry.flags & (kWrite | kIndirect)) != direction ||
+        if (!pieces.walk() || (entry.flags & (kWrite | kIndirect)) != direction ||
             !memory.collect(entry.address, entry.bytes, pieces))
             return false;
     }
@@ -84,7 +87,8 @@ bool PackedRing::collect(Chain& chain, std::uint16_t direction, const GuestMemor
                 return false;
             return collect_table(one, direction, memory, pieces);
         }
-        if ((one.flags & kWrite) != direction || !memory.collect(one.address, one.bytes, pieces))
+        if (!pieces.walk() || (one.flags & kWrite) != direction ||
+            !memory.collect(one.address, one.bytes, pieces))
             return false;
         at.add(1, size_);
     }

@@ -59,7 +59,7 @@ bool SplitRing::collect(Chain& chain, std::uint16_t direction, const GuestMemory
         one = read(&table[chain.id]);
     }
     for (std::uint32_t seen = 1;; ++seen) {
-        if ((one.flags & kWrite) != direction || (one.flags & kIndirect) != 0 ||
+        if (!pieces.walk() || (one.flags & kWrite) != direction || (one.flags & kIndirect) != 0 ||
             !memory.collect(one.address, one.bytes, pieces))
             return false;
         if ((one.flags & kNext) == 0)
