@@ -44,6 +44,8 @@ class Content:
 
     def beside(self, old):
         """The block with these figures in place of those that it had of the same family."""
+        if self.family is None and families.MARK.search(old):
+            return old  # measured before families were recorded: it may be of any of them
         return families.with_part(old, self.family, self.text) if self.family else self.text
 
 

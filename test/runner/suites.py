@@ -132,5 +132,5 @@ DEEP = (
 
 # Half a minute: CI runs them every time.
 FOR_EVERY_CI = ("simulator",)
-# Those whose verdict does not depend on the machine's speed: CI runs one of them. fresh-demo is a part of fresh-tests.
-FOR_CI = ("asan-unit", "asan-process", "tsan", "lint", "fuzz", "memory", "seeds", "fresh-tests", "fresh-trixie")
+# CI runs one of these: their verdicts depend neither on the machine's speed, nor on a network, nor on a linter's version.
+FOR_CI = ("asan-unit", "asan-process", "tsan", "fuzz", "memory", "seeds")
