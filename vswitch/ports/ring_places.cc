@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -19,6 +20,11 @@ namespace weir {
 bool RingPlaces::map(const std::string& path) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     mkdir(folder.c_str(), 0700);  // open() reports the fault
+    struct stat owner {};
+    if (lstat(folder.c_str(), &owner) == 0 && (owner.st_uid != geteuid() || (owner.st_mode & 022) != 0)) {
+        errno = EPERM;
+        return false;
+    }
     const FileHandle file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     struct statfs system {};
     if (file.number() < 0 || fstatfs(file.number(), &system) != 0)
@@ -30,7 +36,7 @@ bool RingPlaces::map(const std::string& path) {
         return false;
     }
     // The worker's writes must find their pages: the file has them all, and they stay.
-    if (const int error = posix_fallocate(file.number(), 0, bytes_); error != 0) {
+    if (const int error = posix_fallocate(file.number(), 0, static_cast<off_t>(bytes_)); error != 0) {
         errno = error;
         return false;
     }

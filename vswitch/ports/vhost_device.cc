@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <rte_vhost.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -69,7 +70,12 @@ bool find_place(const Source& from, std::uint16_t number, virtio::RingPlace& at)
     if (!place)
         return false;
     at.avail = at.used = *place;
+    at.guest_address = ring.at;
     at.noted = &noted;
+    if (noted.ring == ring && noted.state == virtio::PackedPlace::kRunning) {
+        noted.settle(*place);
+        return true;
+    }
     noted.state = virtio::PackedPlace::kNone;  // half a note is none
     std::atomic_signal_fence(std::memory_order_seq_cst);
     noted.ring = ring;
@@ -157,6 +163,19 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
     return device;
 }
 
+std::uint32_t wake_drivers(virtio::Device& device, std::uint32_t done) {
+    constexpr std::uint64_t kOnce = 1;
+    std::uint32_t placed = 0;
+    for (virtio::Device::Lanes* lanes : {&device.from_vm, &device.to_vm})
+        for (const virtio::Lane& lane : lanes->all()) {
+            const std::uint32_t bit = 1U << lane.number;
+            placed |= bit;
+            if ((done & bit) == 0 && lane.call >= 0)
+                (void)!write(lane.call, &kOnce, sizeof(kOnce));  // an eventfd that does not block
+        }
+    return placed;
+}
+
 std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::size_t servers) {
     std::vector<std::unique_ptr<virtio::Device>> parts;
     for (std::size_t server = 0; server < servers; ++server) {
@@ -172,6 +191,9 @@ std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::si
         parts.push_back(std::move(part));
     }
     parts.front()->misplaced = whole.misplaced;
+    if (whole.misplaced && whole.misplaced->why == virtio::RingFault::kUnknown)
+        for (const auto& part : parts)  // none is up
+            part->misplaced = whole.misplaced;
     return parts;
 }
 

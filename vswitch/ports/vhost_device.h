@@ -26,6 +26,10 @@ namespace weir {
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
                                                           std::uint32_t rings, RingPlaces& places);
 
+/// Signals the drivers of the rings that are not in `done`: a device before this one may have shown chains
+/// and ended before it signalled. @param done bit n: not ring n @return bit n: the device has ring n
+std::uint32_t wake_drivers(virtio::Device& device, std::uint32_t done);
+
 /// Deals the rings out to `servers` workers, each of which has a device of its own: pair q is for worker
 /// q % servers. The first one has `misplaced`.
 [[nodiscard]] std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::size_t servers);

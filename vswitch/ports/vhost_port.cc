@@ -43,8 +43,10 @@ void VhostPort::attach(int vid, std::uint64_t negotiated) {
         publish(one);
 }
 
-void VhostPort::publish(const Connection& one) {
+void VhostPort::publish(Connection& one) {
     const std::unique_ptr<virtio::Device> whole = open_device(one.vid, one.negotiated, one.rings, places_);
+    noted_ = one.vid;
+    one.signalled |= wake_drivers(*whole, one.signalled);
     std::vector<std::unique_ptr<virtio::Device>> parts = deal(*whole, servers_.size());
     for (std::size_t server = 0; server < servers_.size(); ++server)
         servers_[server]->publish(std::move(parts[server]), one.negotiated);
@@ -75,7 +77,7 @@ void VhostPort::reclaim(int vid) {
 
 void VhostPort::stop_ring(int vid, std::uint16_t ring) {
     const std::scoped_lock lock(control_);
-    if (live_ != vid || ring >= 2 * queues_)
+    if (noted_ != vid || ring >= 2 * queues_)  // the first ring's stop has ended the device already
         return;
     std::uint32_t& state = places_.of(ring).state;
     if (state == virtio::PackedPlace::kRunning)

@@ -92,20 +92,22 @@ class VhostPort {
     struct Connection {
         int vid;
         bool attached = false;
-        std::uint32_t rings = 0;  ///< bit n: ring n is enabled
+        std::uint32_t rings = 0;      ///< bit n: ring n is enabled
+        std::uint32_t signalled = 0;  ///< bit n: ring n was placed, and its driver woken
         std::uint64_t negotiated = 0;
     };
 
     [[nodiscard]] Connection& connection(int vid);
-    void publish(const Connection& one);
+    void publish(Connection& one);
 
     std::uint32_t queues_;
     std::vector<std::unique_ptr<VhostRings>> servers_;  // their devices change under the mutex
     mutable FrontEndFault front_end_;
-    std::mutex control_;  // of the following three; no worker takes it
+    std::mutex control_;  // of the following four; no worker takes it
     RingPlaces places_;
     std::vector<Connection> connections_;
-    int live_ = -1;  // the connection that is the port's
+    int live_ = -1;   // the connection that is the port's
+    int noted_ = -1;  // the connection whose rings' places are noted
 };
 
 }  // namespace weir

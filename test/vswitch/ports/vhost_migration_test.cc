@@ -55,7 +55,8 @@ void begin_migration(Guest& guest, const DirtyLog& log) {
     for (const std::uint32_t number : {Guest::kReceive, Guest::kTransmit}) {
         hostile::RingAddress address = guest.ring(number).addresses(number);
         address.flags = kLogsUsedRing;
-        address.log = (guest.packed() ? address.descriptors : address.used) - hostile::GuestMemory::kUserBase;
+        address.log =
+            address.used - hostile::GuestMemory::kUserBase;  // of a packed ring the device's event area
         CHECK(guest.frontend.send(hostile::kSetVringAddr, address));
     }
     CHECK(until([&] { return guest.frontend.ask(hostile::kGetFeatures).has_value(); }));

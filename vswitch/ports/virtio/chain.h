@@ -20,7 +20,8 @@ struct RingPlace {
     std::uint16_t used = 0;   ///< likewise
     bool event_index = false;
     bool indirect = false;
-    PackedPlace* noted = nullptr;  ///< where the worker notes the place of a packed ring; null: nowhere
+    std::uint64_t guest_address = 0;  ///< of a packed ring's descriptors, for the log of dirty pages
+    PackedPlace* noted = nullptr;     ///< where the worker notes the place of a packed ring; null: nowhere
 };
 
 /// A chain that the driver has made available. Private copies.

@@ -20,8 +20,8 @@ namespace {
 /// A longer frame that they cannot hold is lost alone.
 constexpr std::uint32_t kPlainFrameBytes = 1514;
 
-/// Descriptors of frames in several parts that one call looks at: all that 32 super-frames of honest drivers
-/// have, and those of one frame more. The other frames are for the next call.
+/// Descriptors of frames in several parts that one call looks at, and those of one frame more: all that 32
+/// super-frames of 20 parts have. The other frames are for the next call.
 constexpr std::size_t kWalkMost = 640;
 
 /// A chain whose buffer is one piece, prefetched.
@@ -29,10 +29,6 @@ struct Found {
     Chain chain;
     std::uint8_t* at;
 };
-
-template <typename R>
-constexpr std::uint64_t kUsedBytes =
-    std::is_same_v<R, SplitRing> ? sizeof(UsedElement) : sizeof(PackedDescriptor);
 
 /// One burst on one ring of one device.
 template <typename R>
@@ -61,11 +57,39 @@ class Burst {
     void leave_payloads(std::span<const Found> found, rte_mbuf** frames);
 
     void use(const Chain& chain, std::uint32_t bytes) {
-        if (terms_.logs) [[unlikely]]
-            rte_vhost_log_used_vring(terms_.vid, lane_.number, ring_.used_offset(ring_.used()),
-                                     kUsedBytes<R>);
+        const std::uint16_t position = ring_.used();
         ring_.use(chain, bytes);
+        if (terms_.logs) [[unlikely]]
+            log_used(position);
         used_ = true;
+    }
+    /// Logs, after the write, the used chain as the driver reads it. The library knows where a used ring is;
+    /// of a packed ring a front-end states another page there.
+    void log_used(std::uint16_t position) const {
+        if constexpr (std::is_same_v<R, SplitRing>)
+            rte_vhost_log_used_vring(terms_.vid, lane_.number, ring_.used_offset(position),
+                                     sizeof(UsedElement));
+        else
+            rte_vhost_log_write(terms_.vid, ring_.guest_address(position), sizeof(PackedDescriptor));
+    }
+    /// Shows the driver the used chains, and logs the written bytes. @return whether it wants a notification
+    bool publish() {
+        const std::uint16_t first = ring_.shown();
+        const bool notify = ring_.publish();
+        used_ = false;
+        if (terms_.logs) [[unlikely]] {
+            if constexpr (std::is_same_v<R, SplitRing>)
+                rte_vhost_log_used_vring(terms_.vid, lane_.number, SplitRing::kIndexOffset,
+                                         sizeof(std::uint16_t));
+            else
+                log_used(first);
+        }
+        return notify;
+    }
+    /// Before each run of plain frames and before each other frame: all used chains can be noted then.
+    void publish_if_due() {
+        if (ring_.has_to_publish()) [[unlikely]]
+            result_.notify |= publish();
     }
     void log(const Piece& piece, std::uint32_t bytes) const {
         if (terms_.logs) [[unlikely]]
@@ -75,9 +99,7 @@ class Burst {
         result_.fault = ring_.fault();
         if (!used_ || result_.owes)
             return;
-        result_.notify |= ring_.publish();
-        if (terms_.logs) [[unlikely]]  // the index of a split ring; a descriptor of a packed one once more
-            rte_vhost_log_used_vring(terms_.vid, lane_.number, sizeof(std::uint16_t), sizeof(std::uint16_t));
+        result_.notify |= publish();
     }
 
     R& ring_;
@@ -380,10 +402,13 @@ auto Burst<R>::put_one(rte_mbuf* frame) -> Outcome {
         cursor.next(part->data_len, copy);
     }
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t bytes = RTE_MIN(chains[i].bytes, left);
-        use(chains[i].chain, bytes);
-        left -= bytes;
+        chains[i].bytes = RTE_MIN(chains[i].bytes, left);
+        left -= chains[i].bytes;
+        ring_.announce(chains[i].chain, chains[i].bytes);
     }
+    ring_.commit();
+    for (std::size_t i = 0; i < count; ++i)
+        use(chains[i].chain, chains[i].bytes);
     left_ = static_cast<std::uint16_t>(left_ - count);
     return Outcome::kDone;
 }
@@ -394,6 +419,7 @@ BurstResult Burst<R>::put(std::span<rte_mbuf*> frames) {
     ring_.prefetch_chains(static_cast<std::uint16_t>(RTE_MIN(frames.size(), std::size_t{left_})));
     std::array<Found, limits::kBurst> found;
     while (left_ != 0 && result_.frames < frames.size() && walked_ < kWalkMost) {
+        publish_if_due();
         const auto rest = frames.subspan(result_.frames);
         const std::uint16_t run = find_run(rest, found.data());
         for (std::uint16_t i = 0; i < run; ++i)
@@ -401,8 +427,7 @@ BurstResult Burst<R>::put(std::span<rte_mbuf*> frames) {
         result_.frames = static_cast<std::uint16_t>(result_.frames + run);
         if (run == rest.size() || left_ == 0)
             break;
-        if (ring_.has_to_publish()) [[unlikely]]
-            result_.notify |= ring_.publish();
+        publish_if_due();
         const Outcome outcome = put_one(rest[run]);
         if (outcome == Outcome::kNoRoom)
             break;

@@ -51,11 +51,10 @@ struct alignas(64) PackedPlace {
     std::atomic<std::uint32_t> word;
     std::array<Used, kUsedMost> used;
 
-    /// Chain `number` of the burst is going to be marked.
-    void note(std::uint16_t first, std::size_t number, const Used& one) {
-        used[number] = one;
-        word.store(std::uint32_t{first} << 16 | static_cast<std::uint32_t>(number + 1),
-                   std::memory_order_release);
+    /// So many chains of `used`, from that at `first` on, are going to be marked.
+    void commit(std::uint16_t first, std::size_t count) {
+        word.store(std::uint32_t{first} << 16 | static_cast<std::uint32_t>(count), std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // before the marks, also for a kill in between
     }
     /// The driver sees all used.
     void settle(std::uint16_t position) {

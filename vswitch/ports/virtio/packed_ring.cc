@@ -31,6 +31,7 @@ bool PackedRing::place(const RingPlace& at, const GuestMemory& memory) {
     avail_.set(at.avail);
     used_.set(at.used);
     shown_ = used_;
+    guest_address_ = at.guest_address;
     noted_ = at.noted;
     if (noted_ != nullptr)
         device_events_[0] = kServed;
@@ -95,12 +96,30 @@ bool PackedRing::collect(Chain& chain, std::uint16_t direction, const GuestMemor
     return true;
 }
 
+void PackedRing::announce(const Chain& chain, std::uint32_t bytes) {
+    if (noted_ == nullptr)
+        return;
+    const Position at = announced_ == 0 ? used_ : announced_to_;
+    announced_to_ = at;
+    announced_to_.add(chain.descriptors, size_);
+    noted_->used[std::size_t{used_count_} + announced_++] = {at.word(), announced_to_.word(), chain.id,
+                                                             bytes};
+}
+
+void PackedRing::commit() {
+    if (noted_ != nullptr)
+        noted_->commit(shown_.word(), std::size_t{used_count_} + announced_);
+}
+
 /// The driver looks at descriptors in order: the first one of a burst is marked last, in publish().
 void PackedRing::use(const Chain& chain, std::uint32_t bytes) {
+    if (announced_ == 0) {
+        announce(chain, bytes);
+        commit();
+    }
+    announced_ = static_cast<std::uint16_t>(announced_ - (noted_ != nullptr));
     const Position at = used_;
     used_.add(chain.descriptors, size_);
-    if (noted_ != nullptr)
-        noted_->note(shown_.word(), used_count_, {at.word(), used_.word(), chain.id, bytes});
     PackedDescriptor& slot = descriptors_[at.index];
     slot.id = chain.id;
     slot.bytes = bytes;
@@ -112,6 +131,8 @@ void PackedRing::use(const Chain& chain, std::uint32_t bytes) {
 }
 
 bool PackedRing::publish() {
+    if (used_count_ == 0)
+        return false;
     const Position before = shown_;
     shown_ = used_;
     used_count_ = 0;
@@ -129,6 +150,10 @@ void PackedRing::wish_kicks(bool wished) {
 
 bool PackedRing::wants_notification(const Position& before) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!asked_) {  // a device before this one may have shown chains without a signal
+        asked_ = true;
+        return true;
+    }
     const auto wish = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(&driver_events_[1]) & kWishMask);
     if (wish != kAtPosition || !event_index_)
         return wish != kNever;

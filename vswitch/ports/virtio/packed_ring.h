@@ -33,6 +33,8 @@ class PackedRing {
     /// Bit 15 is the wrap counter.
     [[nodiscard]] std::uint16_t avail() const { return avail_.word(); }
     [[nodiscard]] std::uint16_t used() const { return used_.word(); }
+    /// `used` at the last publish(): the descriptor that it writes last.
+    [[nodiscard]] std::uint16_t shown() const { return shown_.word(); }
 
     /// As SplitRing::ready(), but only whether there is one is known: `most` stands for at least one.
     [[nodiscard]] std::uint16_t ready(std::uint16_t most) {
@@ -89,10 +91,14 @@ class PackedRing {
     [[nodiscard]] bool publish();
     /// Whether the used chains have to be shown before the next frame, so that all can be noted.
     [[nodiscard]] bool has_to_publish() const { return used_count_ >= PackedPlace::kShownFrom; }
-    /// Bytes of the ring up to the descriptor of `used`, for the log.
-    [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
-        return std::uint64_t{static_cast<std::uint16_t>(used & Position::kIndexMask)} *
-               sizeof(PackedDescriptor);
+    /// Before use() of several chains of one frame, which the driver sees all or none: announces each, then
+    /// commit().
+    void announce(const Chain& chain, std::uint32_t bytes);
+    void commit();
+    /// Of the descriptor at a position, for the log.
+    [[nodiscard]] std::uint64_t guest_address(std::uint16_t position) const {
+        return guest_address_ + std::uint64_t{static_cast<std::uint16_t>(position & Position::kIndexMask)} *
+                                    sizeof(PackedDescriptor);
     }
 
   private:
@@ -134,6 +140,7 @@ class PackedRing {
     [[nodiscard]] bool wants_notification(const Position& before);
 
     PackedDescriptor* descriptors_ = nullptr;
+    std::uint64_t guest_address_ = 0;         ///< of descriptors_
     std::uint16_t* driver_events_ = nullptr;  ///< position, flags
     std::uint16_t* device_events_ = nullptr;  ///< likewise
     std::uint16_t size_ = 0;
@@ -144,6 +151,9 @@ class PackedRing {
     Position shown_;                 ///< `used_` at the last publish()
     std::uint16_t first_flags_ = 0;  ///< of the descriptor at shown_, which is written last
     std::uint16_t used_count_ = 0;   ///< chains from shown_ on
+    std::uint16_t announced_ = 0;    ///< chains behind them that are noted
+    Position announced_to_;
+    bool asked_ = false;  ///< whether the driver wants a notification, since the ring was placed
     bool event_index_ = false;
     bool indirect_ = false;
     RingFault fault_ = RingFault::kNone;

@@ -22,6 +22,7 @@ namespace weir::virtio {
 class SplitRing {
   public:
     static constexpr bool kCountsReady = true;  ///< ready() is the number of chains that there are
+    static constexpr std::uint64_t kIndexOffset = sizeof(std::uint16_t);  ///< of the index in the used ring
 
     SplitRing() = default;
     /// @return false when it does not lie in the guest's memory, or its size is no power of two up to 32,768
@@ -33,6 +34,8 @@ class SplitRing {
     /// For the library, and for the next place().
     [[nodiscard]] std::uint16_t avail() const { return avail_; }
     [[nodiscard]] std::uint16_t used() const { return used_; }
+    /// `used` at the last publish(); the driver's index.
+    [[nodiscard]] std::uint16_t shown() const { return used_; }
 
     /// Chains that may be read, at most `most`; 0 also for a ring that is stopped.
     [[nodiscard]] std::uint16_t ready(std::uint16_t most) {
@@ -60,7 +63,6 @@ class SplitRing {
     /// Whether the driver is to kick when it makes the next chain available. A driver with an event index
     /// kicks at one position: there is nothing to take back.
     void wish_kicks(bool wished);
-    /// The parts of the next chain, each found by the one before; a lie of the driver brings nothing else.
     /// Before a burst of `count` chains that are ready: the lines of their first descriptors, and those of
     /// their used elements. Drivers use most descriptors in the table's order, so that one chain in four
     /// stands for its line.
@@ -72,6 +74,7 @@ class SplitRing {
         for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(UsedElement))
             prefetch_for_write(&used_elements_[(used_ + i) & mask_]);
     }
+    /// The parts of the next chain, each found by the one before; a lie of the driver brings nothing else.
     void prefetch_index() const {
         __builtin_prefetch(&avail_ring_[1]);
         __builtin_prefetch(&avail_ring_[2 + (avail_ & mask_)]);
@@ -106,6 +109,9 @@ class SplitRing {
         return wants_notification();
     }
     [[nodiscard]] bool has_to_publish() const { return false; }
+    // The used index says how far the driver may look: nothing else is noted.
+    void announce(const Chain&, std::uint32_t) {}
+    void commit() {}
     /// Bytes of the used ring from its begin to the element of `used`, and of an element, for the log.
     [[nodiscard]] std::uint64_t used_offset(std::uint16_t used) const {
         return 2 * sizeof(std::uint16_t) +

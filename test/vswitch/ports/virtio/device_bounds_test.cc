@@ -1,6 +1,8 @@
 // device_bounds_test.cc - rings of empty, tiny and endless descriptors: each call is bounded, and the excess
 // is counted.
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "test/vswitch/ports/virtio/one_lane.h"
 
@@ -66,6 +68,61 @@ TEST_CASE("virtio: an indirect table of more descriptors than a frame has gives 
         const BurstResult result = guest.take(frames.data(), 32);
         CHECK((result.frames == 0 && result.refused == 1 && result.fault == RingFault::kNone));
     }
+}
+
+TEST_CASE("virtio: super-frames of many buffers in one burst are shown once each, noted or not") {
+    constexpr unsigned kChains = 40;
+    constexpr std::size_t kBytes = kChains * 200 - 12;
+    for (const bool noted : {false, true}) {
+        OneLane guest(256, true, true);
+        auto place = std::make_unique<PackedPlace>();
+        RingPlace at = place_of(guest.area, guest.parts, guest.size);
+        at.avail = at.used = kWrap;
+        at.noted = noted ? place.get() : nullptr;
+        REQUIRE(guest.lane.ring.emplace<PackedRing>().place(at, guest.area.memory));
+        for (unsigned i = 0; i < kChains + 5; ++i)
+            guest.offer(kBuffersAt + i * 0x200, 200, kWrite);
+        std::array<rte_mbuf*, 2> frames{to_mbuf(buffer_pool(), pattern(kBytes)),
+                                        to_mbuf(buffer_pool(), pattern(kBytes))};
+        const BurstResult result = guest.put(frames);
+        CHECK((result.frames == 1 && result.too_long == 0 && result.fault == RingFault::kNone &&
+               result.notify));
+        CHECK(guest.seen_used() == kChains);
+        const auto* ring = &guest.area.as<PackedDescriptor>(guest.parts.descriptors);
+        for (unsigned i = kChains; i < kChains + 5; ++i)
+            CHECK((ring[i].flags == (kAvailable | kWrite) && ring[i].bytes == 200));
+        CHECK((!noted || place->word == (kWrap | kChains) << 16));
+        for (unsigned i = 5; i < kChains; ++i)
+            guest.offer(kBuffersAt + i * 0x200, 200, kWrite);
+        CHECK(guest.put(std::span(frames).subspan(1)).frames == 1);
+        CHECK(guest.seen_used() == 2 * kChains);
+        for (rte_mbuf* one : frames)
+            rte_pktmbuf_free(one);
+    }
+}
+
+TEST_CASE("virtio: a burst of one-buffer frames behind a frame of 256 buffers fits the note") {
+    OneLane guest(1024, true, true);
+    auto place = std::make_unique<PackedPlace>();
+    RingPlace at = place_of(guest.area, guest.parts, guest.size);
+    at.avail = at.used = kWrap;
+    at.noted = place.get();
+    REQUIRE(guest.lane.ring.emplace<PackedRing>().place(at, guest.area.memory));
+    std::vector<rte_mbuf*> frames;
+    const auto add = [&](unsigned buffers, std::size_t bytes) {
+        for (unsigned i = 0; i < buffers; ++i)
+            guest.offer(kBuffersAt, 100, kWrite);
+        frames.push_back(to_mbuf(buffer_pool(), pattern(bytes)));
+    };
+    add(31, 31 * 100 - 12);
+    add(256, 256 * 100 - 12);
+    for (unsigned i = 0; i < 30; ++i)
+        add(1, 60);
+    CHECK(guest.put(frames).frames == 32);
+    CHECK(guest.seen_used() == 31 + 256 + 30);
+    CHECK(place->state == 0);  // nothing was written behind the notes
+    for (rte_mbuf* one : frames)
+        rte_pktmbuf_free(one);
 }
 
 TEST_CASE("virtio: receive buffers of no bytes stop the ring at once") {

@@ -182,8 +182,9 @@ TEST_CASE("packed place: a note that is none, or of a ring of another size, coun
 
 TEST_CASE("packed place: the chains of a burst that was not shown are shown") {
     auto noted = noted_at(kWrap, PackedPlace::kRunning);
-    noted->note(kWrap, 0, {kWrap, 1 | kWrap, 7, 60});
-    noted->note(kWrap, 1, {1 | kWrap, 3 | kWrap, 8, 0});
+    noted->used[0] = {kWrap, 1 | kWrap, 7, 60};
+    noted->used[1] = {1 | kWrap, 3 | kWrap, 8, 0};
+    noted->commit(kWrap, 2);
     Flags ring(
         {kAvailable | kWrite, kUsedInFirst, kAvailable, kAvailable});  // the second one is marked already
     CHECK(ring.place(kWrap, noted.get()) == (3 | kWrap));
