@@ -92,6 +92,21 @@ TEST_CASE("packed rings go on behind a connection, and a switch, that ended with
     CHECK(pair.exchange(700));
 }
 
+TEST_CASE("the places of all rings that a front-end stops are its own from then on", "[long]") {
+    const Kept kept;
+    Pair pair(kept.folder);
+    REQUIRE(start(pair));
+    REQUIRE(pair.exchange(10));
+    for (const std::uint32_t ring : {hostile::kReceive, hostile::kTransmit})
+        REQUIRE(pair.guests[0]->frontend.send_ring(hostile::kGetVringBase, ring, 0));
+    RingPlaces places(kept.folder + "/vm1", 2);
+    for (const std::uint16_t ring : {0, 1})
+        CHECK(until([&] { return places.of(ring).state == virtio::PackedPlace::kStopped; }));
+    pair.guests[0]->frontend.drain();
+    REQUIRE(start(pair));  // a new driver
+    CHECK(pair.exchange(100));
+}
+
 TEST_CASE(
     "a vNIC whose packed rings have no known place is never up, says so, and comes up with a new driver",
     "[long]") {
