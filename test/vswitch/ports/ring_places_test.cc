@@ -43,7 +43,8 @@ struct Pair {
         Arrivals arrivals;
         const std::uint32_t first = number;
         while (number < first + count) {
-            if (!guests[0]->transmit({}, Arrivals::frame(2, 1, number)) || !guests[0]->taken())
+            if (!until([&] { return guests[0]->transmit({}, Arrivals::frame(2, 1, number)); }) ||
+                !until([&] { return guests[0]->taken(); }))
                 return false;
             ++number;
             guests[1]->receive([&](std::span<const std::uint8_t> frame) { arrivals.count(frame, 1); });
@@ -100,7 +101,7 @@ TEST_CASE("the places of all rings that a front-end stops are its own from then 
     for (const std::uint32_t ring : {hostile::kReceive, hostile::kTransmit})
         REQUIRE(pair.guests[0]->frontend.send_ring(hostile::kGetVringBase, ring, 0));
     RingPlaces places(kept.folder + "/vm1", 2);
-    for (const std::uint16_t ring : {0, 1})
+    for (std::uint16_t ring = 0; ring < 2; ++ring)
         CHECK(until([&] { return places.of(ring).state == virtio::PackedPlace::kStopped; }));
     pair.guests[0]->frontend.drain();
     REQUIRE(start(pair));  // a new driver
