@@ -16,7 +16,7 @@ namespace {
 
 using hostile::Guest;
 
-const Guest::Shape kPacked{.features = Guest::kWanted | hostile::mask(hostile::kPackedRing)};
+const Guest::Shape kPackedGuest{.features = Guest::kWanted | hostile::mask(hostile::kPackedRing)};
 
 /// A folder in memory.
 struct Kept {
@@ -68,7 +68,7 @@ struct Pair {
 
 bool start(Pair& pair) {
     for (auto& guest : pair.guests) {
-        if (!guest->restart(kPacked))
+        if (!guest->restart(kPackedGuest))
             return false;
         guest->offer_buffers();
     }
