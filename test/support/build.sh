@@ -6,8 +6,8 @@ clang=$(. /etc/os-release && [ "${VERSION_ID:-12}" -ge 13 ] && echo 19 || echo 1
 # Every compiler runs behind ccache. Paths below the checkout are hashed relative to it, so that another clone finds the same objects.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
-# configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, tests, thread or address. `tests` is release
-# whose warnings are errors, as they are in the two kinds after it: a compiler of tomorrow warns a user and does not stop the build.
+# configure FOLDER KIND: makes the build folder, or brings its lists up to date. KIND is release, tests, thread or address. `release` is a
+# user's: a newer compiler's warnings do not stop it. In the other three kinds warnings are errors; `tests` is otherwise as `release`.
 # `address` is by clang, so that both compilers see all of it, and has the fuzzers. It is the longest build, hence code off the hot path at
 # -O0, line tables alone, and the files of a target in units (meson.build), so that the same headers are read less often. A failure is
 # reported on standard error and is the exit status.
