@@ -57,7 +57,7 @@ class Rig {
             Limiter& limit = limiters_[id];
             while (limit.admit(kCosts, now_))
                 ++sent_;
-            wheel_.insert(id, limit.ready_at(kCosts), now_);
+            wheel_.insert(id, limit.ready_at(kCosts, now_), now_);
         }
     }
 

@@ -49,7 +49,7 @@ void limit_refuses(benchmark::State& state) {
     for (auto _ : state) {
         ++now;
         if (!limit.admit({1538, 1}, now))
-            benchmark::DoNotOptimize(limit.ready_at({1538, 1}));
+            benchmark::DoNotOptimize(limit.ready_at({1538, 1}, now));
     }
     report(state, began);
 }

@@ -53,7 +53,7 @@ void RateLimitEdge::release(std::uint32_t id) {
     vnic.waiting = !vnic.queue.empty();
     vnic.limited |= vnic.waiting;
     if (vnic.waiting)
-        world_.engine.at(std::max(now, vnic.bucket.ready_at(vnic.queue.front().bytes)), *this, id);
+        world_.engine.at(std::max(now, vnic.bucket.ready_at(vnic.queue.front().bytes, now)), *this, id);
 }
 
 void RateLimitEdge::give(Packet& packet) {

@@ -98,7 +98,7 @@ void PoolVm::offer(ApplianceGate& gate, ApplianceGate::Flow flow) {
     while (gate.announced(flow) < std::min<std::size_t>(ApplianceGate::kAnnounced, waiting_.size())) {
         const std::uint32_t tokens = pool_[waiting_[gate.announced(flow)]].tokens;
         if (!limit_.can_pay(tokens, now)) {
-            const Nanos at = std::max(limit_.ready_at(tokens), now);
+            const Nanos at = std::max(limit_.ready_at(tokens, now), now);
             if (at < wakes_at_) {
                 wakes_at_ = at;
                 engine_.at(at, *this, kWake);

@@ -109,7 +109,7 @@ void ServiceClient::pump() {
         if (!buckets_.admit(costs, now)) {
             Nanos at = now;
             for (std::size_t i = 0; i < costs.size(); ++i)
-                at = std::max(at, buckets_.bucket(i).ready_at(costs[i]));
+                at = std::max(at, buckets_.bucket(i).ready_at(costs[i], now));
             if (at < wakes_at_) {
                 wakes_at_ = at;
                 engine_.at(at, *this, kWake);

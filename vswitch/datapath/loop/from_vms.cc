@@ -208,7 +208,7 @@ void FromVms::park(VnicPath& vnic, const Limiter::Costs& costs, Nanos now) {
     if (vnic.parked)
         return;
     vnic.parked = true;
-    if (const Nanos at = vnic.limiter.ready_at(costs); at != kNever)
+    if (const Nanos at = vnic.limiter.ready_at(costs, now); at != kNever)
         wheel_.insert(vnic.fixed.id, at, now);
 }
 

@@ -16,19 +16,19 @@ constexpr FineTime kBurstParts = 8;
 void CommonBucket::set_profile(const BucketProfile& profile, Nanos now) {
     if (profile == profile_)
         return;
-    FineTime full = full_at_.load(std::memory_order_relaxed);
+    FineTime word = word_.load(std::memory_order_relaxed);
     FineTime changed = 0;
     do {
-        TokenBucket scaled(profile_, full);
+        TokenBucket scaled(profile_, full_at_of(word));
         scaled.set_profile(profile, now);
-        changed = scaled.full_at();
-    } while (!full_at_.compare_exchange_weak(full, changed, std::memory_order_relaxed));
+        changed = word_of(scaled);
+    } while (!word_.compare_exchange_weak(word, changed, std::memory_order_relaxed));
     burst_time_.store(profile.burst_time, std::memory_order_relaxed);
     profile_ = profile;
 }
 
 std::int64_t CommonBucket::level(Nanos now) const {
-    return TokenBucket(profile_, full_at_.load(std::memory_order_relaxed)).level(now);
+    return TokenBucket(profile_, full_at_of(word_.load(std::memory_order_relaxed))).level(now);
 }
 
 /// Tokens for which other workers wait that came before this one. A place that has ended is taken away.
@@ -42,7 +42,7 @@ FineTime CommonBucket::before(std::size_t worker, FineTime now) {
     for (std::uint32_t others = waiting & ~(1U << worker); others != 0; others &= others - 1) {
         const auto other = static_cast<std::size_t>(std::countr_zero(others));
         const Place& place = places_[other];
-        if (now > place.until.load(std::memory_order_relaxed))
+        if (is_after(now, place.until.load(std::memory_order_relaxed)))
             leave_place(other);
         else if (!waits || static_cast<std::int32_t>(place.number.load(std::memory_order_relaxed) - own) < 0)
             sum += place.price.load(std::memory_order_relaxed);
@@ -52,75 +52,81 @@ FineTime CommonBucket::before(std::size_t worker, FineTime now) {
 
 bool CommonBucket::can_lend(std::size_t worker, FineTime price, FineTime now) {
     const FineTime burst = burst_time_.load(std::memory_order_relaxed);
-    return full_at_.load(std::memory_order_relaxed) + std::min(price + before(worker, now), burst) <=
-           now + burst;
+    const FineTime word = word_.load(std::memory_order_relaxed);
+    return !is_parked(word) &&
+           !is_after(word + std::min(even(price) + before(worker, now), burst), now + burst);
 }
 
-FineTime CommonBucket::lend(std::size_t worker, FineTime price, FineTime now) {
+/// Rounds up to an even price, and only down what is lent beyond it: tokens that others wait for stay.
+FineTime CommonBucket::lend(std::size_t worker, FineTime exact_price, FineTime now) {
+    const FineTime price = even(exact_price);
     const FineTime burst = burst_time_.load(std::memory_order_relaxed);
     const FineTime others = before(worker, now);
     const FineTime batch = std::min(kBatch, burst / kBurstParts);
     const FineTime beyond = batch < price ? 0 : batch;  // less would lie idle until the next price
-    FineTime full = full_at_.load(std::memory_order_relaxed);
+    FineTime word = word_.load(std::memory_order_relaxed);
     FineTime lent = 0;
     do {
-        if (full + std::min(price + others, burst) > now + burst)
+        if (is_parked(word) || is_after(word + std::min(price + others, burst), now + burst))
             return 0;
-        const FineTime from = std::max(full, now);
+        const FineTime from = later(word, now);
         const FineTime after = from + price + others;  // when it is full again if no more is lent
-        lent = price + (after < now + burst ? std::min(beyond, now + burst - after) : 0);
-        if (full_at_.compare_exchange_weak(full, from + lent, std::memory_order_relaxed))
+        const FineTime spare = is_after(now + burst, after) ? std::min(beyond, now + burst - after) : 0;
+        lent = price + (spare & ~kParkedBit);
+        if (word_.compare_exchange_weak(word, from + lent, std::memory_order_relaxed))
             break;
     } while (true);
     leave_place(worker);
     return lent;
 }
 
+/// The word after a payment; `now` is even.
+FineTime CommonBucket::paid(FineTime word, FineTime price, FineTime now) {
+    if (is_parked(word))
+        return word + (price << 1);
+    return earlier(later(word, now) + even(price), now + kAheadMax / 2);
+}
+
 void CommonBucket::take(FineTime price, FineTime now) {
-    FineTime full = full_at_.load(std::memory_order_relaxed);
-    while (!full_at_.compare_exchange_weak(full, std::max(full, now) + price, std::memory_order_relaxed)) {
+    FineTime word = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(word, paid(word, price, now), std::memory_order_relaxed)) {
     }
 }
 
 void CommonBucket::take_bounded(FineTime price, FineTime now) {
-    const FineTime most = now + 2 * burst_time_.load(std::memory_order_relaxed);
-    FineTime full = full_at_.load(std::memory_order_relaxed);
-    while (!full_at_.compare_exchange_weak(full, std::max(full, std::min(std::max(full, now) + price, most)),
-                                           std::memory_order_relaxed)) {
-    }
+    const FineTime most = now + even(2 * burst_time_.load(std::memory_order_relaxed));
+    FineTime word = word_.load(std::memory_order_relaxed);
+    FineTime after = word;
+    do {
+        if (is_parked(word))
+            return;
+        after = later(word, earlier(paid(word, price, now), most));
+    } while (!word_.compare_exchange_weak(word, after, std::memory_order_relaxed));
 }
 
-FineTime CommonBucket::wait(std::size_t worker, FineTime price) {
+Nanos CommonBucket::wait(std::size_t worker, FineTime price, Nanos now) {
     const FineTime burst = burst_time_.load(std::memory_order_relaxed);
-    const FineTime full = full_at_.load(std::memory_order_relaxed);
-    if (full >= TokenBucket::kParkedOrigin)
-        return kParked;
+    const FineTime word = word_.load(std::memory_order_relaxed);
+    if (is_parked(word))
+        return kNever;
     Place& place = places_[worker];
     const std::uint32_t bit = 1U << worker;
     const bool new_place = (waiting_.load(std::memory_order_relaxed) & bit) == 0;
     if (new_place)
         place.number.store(last_place_.fetch_add(1, std::memory_order_relaxed) + 1,
                            std::memory_order_relaxed);
-    const FineTime needed = std::min(price, burst);
-    const FineTime payable = full + std::min(price + before(worker, 0), burst);
-    const FineTime at = payable <= burst ? 0 : payable - burst;
+    const FineTime needed = std::min(even(price), burst);
+    const FineTime at = word + std::min(even(price) + before(worker, to_fine(now)), burst) - burst;
     place.price.store(needed, std::memory_order_relaxed);
     place.until.store(at + kPlaceHolds, std::memory_order_relaxed);
     if (new_place)
         waiting_.fetch_or(bit, std::memory_order_release);
-    return at;
+    return to_nanos(at, now);
 }
 
 void CommonBucket::leave_place(std::size_t worker) {
     if ((waiting_.load(std::memory_order_relaxed) >> worker & 1) != 0) [[unlikely]]
         waiting_.fetch_and(~(1U << worker), std::memory_order_relaxed);
-}
-
-Nanos BucketShare::wait(FineTime price) {
-    if (credit_ >= price)
-        return 0;
-    const FineTime at = common_.wait(worker_, price - credit_);
-    return at == CommonBucket::kParked ? kNever : (at + (FineTime{1} << kFineBits) - 1) >> kFineBits;
 }
 
 }  // namespace weir

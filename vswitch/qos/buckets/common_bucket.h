@@ -3,10 +3,11 @@
 // as in token_bucket.h. Threads: CommonBucket: each worker with an index of its own, set_profile() and
 // level() by the first; BucketShare: its worker.
 //
-// The common bucket is one word, the moment at which it will be full again, and a worker borrows by one
-// compare-and-swap on it: the price that it lacks, and if that is less than 20 us of the rate, these beyond,
-// which pay for its next bursts. So of a rate of 10 Gbit/s a worker borrows 25,000 bytes at a time. No token
-// is spent twice, and at most 20 us of the rate lie unused with each worker: 0.02 % of the rate of 100 ms.
+// The common bucket is one word, the moment at which it will be full again, in steps of 1/64 ns, and a worker
+// borrows by one compare-and-swap on it: the price that it lacks, and if that is less than 20 us of the rate,
+// these beyond, which pay for its next bursts. So of a rate of 10 Gbit/s a worker borrows 25,000 bytes at a
+// time. No token is spent twice, and at most 20 us of the rate lie unused with each worker: 0.02 % of the
+// rate of 100 ms.
 //
 // A worker that finds too little waits, and takes a place. Others that come later leave the tokens of
 // earlier places in the bucket, so that a worker whose turns happen to come first cannot take all. A place
@@ -40,17 +41,16 @@ class CommonBucket {
     /// lend() would give the price.
     [[nodiscard]] bool can_lend(std::size_t worker, FineTime price, FineTime now);
     /// Takes the price, and more up to kBatch if it is there: one atomic operation if no other worker
-    /// interferes. @param price not 0  @return time at the bucket's rate; 0: it cannot pay
-    [[nodiscard]] FineTime lend(std::size_t worker, FineTime price, FineTime now);
+    /// interferes. @param exact_price not 0  @return time at the bucket's rate; 0: it cannot pay
+    [[nodiscard]] FineTime lend(std::size_t worker, FineTime exact_price, FineTime now);
     /// Takes the price; may leave debt.
     void take(FineTime price, FineTime now);
     /// As TokenBucket::pay_bounded().
     void take_bounded(FineTime price, FineTime now);
     /// The worker waits for the price, and takes a place unless it has one. @return when it will be there;
-    /// kParked: never
-    [[nodiscard]] FineTime wait(std::size_t worker, FineTime price);
+    /// kNever: it is parked
+    [[nodiscard]] Nanos wait(std::size_t worker, FineTime price, Nanos now);
 
-    static constexpr FineTime kParked = UINT64_MAX;
     /// Lent beyond a price: 20 us.
     static constexpr FineTime kBatch = to_fine(20'000);
 
@@ -64,7 +64,21 @@ class CommonBucket {
     [[nodiscard]] FineTime before(std::size_t worker, FineTime now);
     void leave_place(std::size_t worker);
 
-    alignas(64) std::atomic<FineTime> full_at_{0};
+    /// The one word says, too, whether the bucket is parked, by its lowest bit: that and the rest can never
+    /// be of two profiles. Of a parked bucket the rest is twice TokenBucket's.
+    static constexpr FineTime kParkedBit = 1;
+    [[nodiscard]] static FineTime word_of(const TokenBucket& bucket) {
+        return bucket.profile().parked() ? bucket.full_at() << 1 | kParkedBit
+                                         : bucket.full_at() & ~kParkedBit;
+    }
+    [[nodiscard]] static FineTime full_at_of(FineTime word) {
+        return (word & kParkedBit) != 0 ? word >> 1 : word;
+    }
+    [[nodiscard]] static bool is_parked(FineTime word) { return (word & kParkedBit) != 0; }
+    [[nodiscard]] static FineTime paid(FineTime word, FineTime price, FineTime now);
+    [[nodiscard]] static FineTime even(FineTime price) { return (price + 1) & ~kParkedBit; }
+
+    alignas(64) std::atomic<FineTime> word_{0};
     std::atomic<FineTime> burst_time_{unlimited_profile().burst_time};
     std::atomic<std::uint32_t> waiting_{0};  // bit n: worker n has a place
     std::atomic<std::uint32_t> last_place_{0};
@@ -107,8 +121,10 @@ class BucketShare {
     }
     /// Of a price that was taken and not used.
     void give_back(FineTime price) { credit_ += price; }
-    /// As CommonBucket::wait(), in ns, rounded up; kNever: never.
-    [[nodiscard]] Nanos wait(FineTime price);
+    /// As CommonBucket::wait().
+    [[nodiscard]] Nanos wait(FineTime price, Nanos now) {
+        return credit_ >= price ? 0 : common_.wait(worker_, price - credit_, now);
+    }
     /// The worker with index 0 changes the common bucket, too.
     void set_profile(const BucketProfile& profile, Nanos now) {
         if (worker_ == 0)

@@ -43,10 +43,10 @@ bool Limiter::admit_shares(const Costs& costs, Nanos now) {
     return true;
 }
 
-Nanos Limiter::wait_for_shares(const Costs& costs) const {
+Nanos Limiter::wait_for_shares(const Costs& costs, Nanos now) const {
     Nanos latest = 0;
     for (std::size_t i = 0; i < costs.size(); ++i)
-        latest = std::max(latest, (*shares_)[i].wait(bucket(i).price(costs[i])));
+        latest = std::max(latest, (*shares_)[i].wait(bucket(i).price(costs[i]), now));
     return latest;
 }
 

@@ -42,15 +42,15 @@ class alignas(64) Limiter : private MultiBucket<2> {
         return MultiBucket::admit(costs, now) || (shares_ != nullptr && admit_shares(costs, now));
     }
     /// A shared limiter takes a place before those that come later.
-    [[nodiscard]] Nanos ready_at(const Costs& costs) const {
-        return shares_ == nullptr ? MultiBucket::ready_at(costs) : wait_for_shares(costs);
+    [[nodiscard]] Nanos ready_at(const Costs& costs, Nanos now) const {
+        return shares_ == nullptr ? MultiBucket::ready_at(costs, now) : wait_for_shares(costs, now);
     }
 
   private:
     [[nodiscard, gnu::noinline]] bool shares_afford(const Costs& costs, Nanos now) const;
     [[gnu::noinline]] void pay_shares(const Costs& costs, Nanos now);
     [[nodiscard, gnu::noinline]] bool admit_shares(const Costs& costs, Nanos now);
-    [[nodiscard, gnu::noinline]] Nanos wait_for_shares(const Costs& costs) const;
+    [[nodiscard, gnu::noinline]] Nanos wait_for_shares(const Costs& costs, Nanos now) const;
 
     LimiterShares* shares_ = nullptr;
 };

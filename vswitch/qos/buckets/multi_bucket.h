@@ -33,7 +33,7 @@ class MultiBucket {
     void pay(const Costs& costs, Nanos now) {
         const FineTime t = to_fine(now);
         for (std::size_t i = 0; i < N; ++i)
-            buckets_[i].take(buckets_[i].price(costs[i]), t);
+            buckets_[i].charge(buckets_[i].price(costs[i]), t);
     }
 
     /// can_pay and pay in one: all costs are taken, or none.
@@ -55,16 +55,16 @@ class MultiBucket {
     }
 
     /// Time at which every bucket can pay; kNever if a bucket with a cost is parked.
-    [[nodiscard]] Nanos ready_at(const Costs& costs) const {
-        const std::size_t last = slowest(costs);
-        return buckets_[last].ready_at(costs[last]);
+    [[nodiscard]] Nanos ready_at(const Costs& costs, Nanos now) const {
+        const std::size_t last = slowest(costs, now);
+        return buckets_[last].ready_at(costs[last], now);
     }
 
     /// Index of the bucket that can pay last: the one that holds the packet back.
-    [[nodiscard]] std::size_t slowest(const Costs& costs) const {
+    [[nodiscard]] std::size_t slowest(const Costs& costs, Nanos now) const {
         std::size_t last = 0;
         for (std::size_t i = 1; i < N; ++i) {
-            if (buckets_[i].ready_at(costs[i]) > buckets_[last].ready_at(costs[last]))
+            if (buckets_[i].ready_at(costs[i], now) > buckets_[last].ready_at(costs[last], now))
                 last = i;
         }
         return last;

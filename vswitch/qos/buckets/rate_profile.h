@@ -12,16 +12,36 @@
 
 namespace weir {
 
-/// Fine time: 1/128 ns. 63 bits of it are 2.28 years, the top bit marks a parked bucket.
+/// Fine time: 1/128 ns, modulo 2^64, so that it begins anew after 4.57 years. Moments are compared by the
+/// functions below and by nothing else.
 using FineTime = std::uint64_t;
 inline constexpr unsigned kFineBits = 7;
+/// A moment is no further ahead of another than this (417 days), and may be up to 3.4 years behind.
+inline constexpr FineTime kAheadMax = FineTime{1} << 62;
 /// Fraction bits of BucketProfile::time_per_token beyond fine time.
 inline constexpr unsigned kTokenBits = 24;
-/// One cost never takes longer than this to earn (6.5 days): keeps sums of times far from the parked mark.
+/// One cost never takes longer than this to earn (6.5 days): keeps sums of times far below kAheadMax.
 inline constexpr FineTime kPriceMax = FineTime{1} << 56;
 
 [[nodiscard]] constexpr FineTime to_fine(Nanos t) {
     return t << kFineBits;
+}
+[[nodiscard]] constexpr bool is_after(FineTime a, FineTime b) {
+    return a - b - 1 < kAheadMax;
+}
+[[nodiscard]] constexpr FineTime later(FineTime a, FineTime b) {
+    return is_after(a, b) ? a : b;
+}
+[[nodiscard]] constexpr FineTime earlier(FineTime a, FineTime b) {
+    return is_after(a, b) ? b : a;
+}
+/// The moment in ns, rounded up; 0 if it was before the epoch.
+[[nodiscard]] constexpr Nanos to_nanos(FineTime t, Nanos now) {
+    const FineTime here = to_fine(now);
+    if (is_after(t, here))
+        return now + ((t - here + to_fine(1) - 1) >> kFineBits);
+    const Nanos ago = (here - t) >> kFineBits;
+    return ago < now ? now - ago : 0;
 }
 
 /// Rate and burst of a bucket, as fixed-point times. Build with the functions below.

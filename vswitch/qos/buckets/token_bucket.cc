@@ -6,7 +6,7 @@ namespace weir {
 /// 1/65536 tokens; the bucket is not unlimited.
 SignedWide TokenBucket::fine_level(Nanos now) const {
     const FineTime start = origin(profile_, now);
-    const FineTime missing = full_at_ > start ? full_at_ - start : 0;
+    const FineTime missing = is_after(full_at_, start) ? full_at_ - start : 0;
     const SignedWide earned = SignedWide{profile_.burst_time} - SignedWide{missing};
     // Multiplied, not shifted: the level may be negative.
     return earned * (SignedWide{1} << (kTokenBits + kLevelBits)) / SignedWide{profile_.time_per_token};

@@ -265,7 +265,7 @@ RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& befo
         if (flow.blocked == flow.limited)
             looks = 0;  // no request behind can leave
         if (lacks != kWindow)
-            earliest = std::min(earliest, ready_at(flow, cost, lacks));
+            earliest = std::min(earliest, ready_at(flow, cost, lacks, now));
     }
     if ((flow.blocked & kWindow) == 0 && flow.window != nullptr)
         flow.window->withdraw(static_cast<ApplianceGate::Flow>(id));
@@ -274,11 +274,11 @@ RequestGate::WaiterId RequestGate::next_to_go(Flow id, Nanos now, WaiterId& befo
     return kNone;
 }
 
-Nanos RequestGate::ready_at(const FlowState& flow, const CostVector& cost, Mask lacks) {
+Nanos RequestGate::ready_at(const FlowState& flow, const CostVector& cost, Mask lacks, Nanos now) {
     Nanos ready = 0;
     for (std::size_t i = 0; i < kPathResources; ++i)
         if ((lacks >> i & 1U) != 0)
-            ready = std::max(ready, flow.buckets[i].ready_at(cost[i]));
+            ready = std::max(ready, flow.buckets[i].ready_at(cost[i], now));
     return ready;
 }
 

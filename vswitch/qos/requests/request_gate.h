@@ -195,7 +195,7 @@ class RequestGate {
     static void set_profile(FlowState& flow, const Profile& profile, Nanos now);
     [[nodiscard]] static Mask needs(const FlowState& flow, const CostVector& cost);
     [[nodiscard]] static Mask lacking(const FlowState& flow, const CostVector& cost, Nanos now);
-    [[nodiscard]] static Nanos ready_at(const FlowState& flow, const CostVector& cost, Mask lacks);
+    [[nodiscard]] static Nanos ready_at(const FlowState& flow, const CostVector& cost, Mask lacks, Nanos now);
     [[nodiscard]] static Mask lacks_window(const FlowState& flow, std::uint32_t tokens);
     [[nodiscard]] bool pay_now(Flow flow, const CostVector& cost, Nanos now);
     static void pay(FlowState& flow, const CostVector& cost, Nanos now);

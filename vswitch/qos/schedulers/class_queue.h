@@ -57,7 +57,7 @@ class DestinationQueues {
     /// @return whether it waits there
     bool block(DestinationId at, Nanos now) {
         Queue& queue = queues_[at];
-        const Nanos ready = queue.limiter->ready_at(front(at).bytes);
+        const Nanos ready = queue.limiter->ready_at(front(at).bytes, now);
         queue.blocked = ready > now;
         if (queue.blocked)
             wheel_.insert(wheel_id_ + at, ready, now);

@@ -126,7 +126,7 @@ void FulfillmentScheduler::sort(VnicId id, Nanos now) {
         due_.set(id);
     } else if (!promise.waiting) {
         promise.waiting = true;
-        later_.insert(id, promise.due.at(), now);
+        later_.insert(id, promise.due.at(now), now);
     }
 }
 
@@ -146,10 +146,10 @@ Nanos FulfillmentScheduler::next_ready(Nanos now) const {
     Nanos at = later_.next_due();
     const bool any_due = !due_.empty();
     if (any_due && wanted_ <= capacity()) {
-        at = std::min(at, link_.debt_within_at(kDebtMax));
+        at = std::min(at, link_.debt_within_at(kDebtMax, now));
     } else {
         const std::size_t next = any_due ? due_turns_.next(due_) : spare_turns_.next(active_);
-        at = std::min(at, link_.ready_at(front_bytes(next)));
+        at = std::min(at, link_.ready_at(front_bytes(next), now));
     }
     return at == kNever ? kNever : std::max(at, now);
 }

@@ -142,7 +142,7 @@ void LinkScheduler::wait_for_limit(VnicId id, Nanos now) {
     Class& c = classes_[id];
     c.limited = true;
     stop_contending(id);
-    const Nanos at = c.limiter->ready_at(costs(front(c)));
+    const Nanos at = c.limiter->ready_at(costs(front(c)), now);
     if (at != kNever)  // a class whose limit is 0 waits for change()
         wheel_.insert(class_wheel_id_ + id, at, now);
 }
@@ -151,7 +151,7 @@ void LinkScheduler::wake(VnicId id, Nanos now) {
     Class& c = classes_[id];
     if (!c.limited)
         return;
-    const Nanos at = c.limiter->ready_at(costs(front(c)));
+    const Nanos at = c.limiter->ready_at(costs(front(c)), now);
     if (at > now) {  // it was beyond the wheel's horizon
         wheel_.insert(class_wheel_id_ + id, at, now);
         return;

@@ -14,7 +14,6 @@
 // 250 us of the first promise and 500 us of the second. The first is polled twice as often.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,33 +28,37 @@ class PromiseOrder {
     explicit PromiseOrder(std::size_t slots_max) : served_(slots_max) {}
 
     /// The slot begins as one that was not served for a while; walks over nothing.
-    void add(std::size_t slot) { served_[slot] = 0; }
+    void add(std::size_t slot) { served_[slot] = level_; }
 
     /// Asked of rings whose promise can pay.
     [[nodiscard]] bool may_poll(std::size_t slot) {
-        if (served_[slot] <= level_)
+        if (!is_after(served_[slot], level_))
             return true;
-        next_ = std::min(next_, served_[slot]);
+        note(served_[slot]);
         return false;
     }
     /// @param time in which the promise earns the price of a poll of its ring
     void charge(std::size_t slot, FineTime time) {
-        served_[slot] = std::max(served_[slot], level_) + time;
-        next_ = std::min(next_, served_[slot]);
+        served_[slot] = later(served_[slot], level_) + time;
+        note(served_[slot]);
     }
     /// Every promised ring was asked once.
     void end_round() {
-        if (next_ != kNone)
-            level_ = std::max(level_, next_);
-        next_ = kNone;
+        if (any_)
+            level_ = later(level_, next_);
+        any_ = false;
     }
 
   private:
-    static constexpr FineTime kNone = ~FineTime{0};
+    void note(FineTime served) {
+        next_ = any_ ? earlier(next_, served) : served;
+        any_ = true;
+    }
 
     std::vector<FineTime> served_;
     FineTime level_ = 0;
-    FineTime next_ = kNone;  ///< least time of the rings that were polled or refused in this round
+    FineTime next_ = 0;  ///< least time of the rings that were polled or refused in this round
+    bool any_ = false;   ///< there were some
 };
 
 }  // namespace weir

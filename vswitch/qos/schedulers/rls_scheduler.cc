@@ -31,13 +31,15 @@ std::size_t RlsScheduler::dequeue_burst(Nanos now, std::span<PacketRef> out) {
 }
 
 bool RlsScheduler::any_due(Nanos now) {
-    while (!by_due_.empty() && by_due_.top_tag() <= to_fine(now)) {
+    if (is_after(to_fine(now), due_base_ + kBaseMax)) [[unlikely]]
+        move_due_base(now);
+    while (!by_due_.empty() && by_due_.top_tag() <= to_fine(now) - due_base_) {
         const VnicId id = by_due_.top();
         const Tags& tags = tags_[id];
         if (!tags.contends || tags.due.never())
             by_due_.pop();
-        else if (!by_due_.is_top(id, tags.due.fine()))
-            by_due_.raise_top(tags.due.fine());
+        else if (!by_due_.is_top(id, due_tag(tags.due)))
+            by_due_.raise_top(due_tag(tags.due));
         else
             return tags.due.has_come(now);
     }
@@ -93,6 +95,15 @@ void RlsScheduler::move_virtual_time_back() {
     virtual_ = 0;
 }
 
+/// Never back: `now` is ahead of the base, and with it each tag that is not due yet.
+void RlsScheduler::move_due_base(Nanos now) {
+    by_due_.clear();
+    due_base_ = to_fine(now);
+    for (std::size_t i = 0; i < tags_.size(); ++i)
+        if (tags_[i].contends && !tags_[i].due.never())
+            by_due_.put(static_cast<VnicId>(i), due_tag(tags_[i].due));
+}
+
 void RlsScheduler::join(VnicId id, Nanos now) {
     Class& c = classes_[id];
     Tags& tags = tags_[id];
@@ -107,7 +118,7 @@ void RlsScheduler::join(VnicId id, Nanos now) {
         tags.due.depart(static_cast<std::uint32_t>(std::min<std::uint64_t>(c.bypassed, UINT32_MAX)), now);
         c.bypassed = 0;
     }
-    by_due_.put(id, tags.due.fine());
+    by_due_.put(id, due_tag(tags.due));
 }
 
 void RlsScheduler::leave(VnicId id) {
@@ -134,11 +145,11 @@ Nanos RlsScheduler::next_ready(Nanos now) const {
         return kNever;
     Nanos at = kNever;
     if (!by_due_.empty()) {
-        const Nanos due = by_due_.top_tag() >> kFineBits;
-        at = std::max(due, link_.debt_within_at(kDebtMax));
+        const Nanos due = to_nanos(due_base_ + by_due_.top_tag(), now);
+        at = std::max(due, link_.debt_within_at(kDebtMax, now));
     }
     const VnicId next = by_share_.top();
-    at = std::min(at, tags_[next].contends ? link_.ready_at(front_bytes(next)) : now);
+    at = std::min(at, tags_[next].contends ? link_.ready_at(front_bytes(next), now) : now);
     return at == kNever ? kNever : std::max(at, now);
 }
 

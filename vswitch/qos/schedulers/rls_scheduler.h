@@ -112,11 +112,20 @@ class RlsScheduler final : public LinkScheduler {
     bool serve_by_share(Nanos now, PacketRef& out);
     /// Subtracts the virtual time from all tags, long before it would overflow.
     void move_virtual_time_back();
+    /// Gives all classes new tags in by_due_, where moments count from `due_base_`, so that they do not wrap.
+    void move_due_base(Nanos now);
+    /// A moment before the base is due like the base.
+    [[nodiscard]] FineTime due_tag(const TimeToSend& due) const {
+        return is_after(due.fine(), due_base_) ? due.fine() - due_base_ : 0;
+    }
+    /// 208 days.
+    static constexpr FineTime kBaseMax = kAheadMax / 2;
 
     // Tags may move later without an update of the heaps: a class on top is checked, and put in its place.
     TagHeap by_due_;
     TagHeap by_share_;
     std::vector<Tags> tags_;
+    FineTime due_base_ = 0;
     FineTime virtual_ = 0;  ///< tag of the last packet sent by shares
 };
 

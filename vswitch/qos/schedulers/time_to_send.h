@@ -24,7 +24,7 @@ class TimeToSend {
     /// @param guarantee of no rate: never comes
     void set_profile(const BucketProfile& guarantee, Nanos now) {
         const FineTime t = to_fine(now);
-        if (at_ > t && !never() && profile_.time_per_token != 0) {
+        if (is_after(at_, t) && !never() && profile_.time_per_token != 0) {
             const Wide ahead = Wide{at_ - t} * guarantee.time_per_token / profile_.time_per_token;
             at_ = t + static_cast<FineTime>(std::min<Wide>(ahead, kPriceMax));
         }
@@ -34,24 +34,21 @@ class TimeToSend {
     void begin(Nanos now) { at_ = to_fine(now); }
     [[nodiscard]] const BucketProfile& profile() const { return profile_; }
     [[nodiscard]] bool never() const { return profile_.parked(); }
-    [[nodiscard]] bool has_come(Nanos now) const { return at_ <= to_fine(now) && !never(); }
-    [[nodiscard]] Nanos at() const { return (at_ + (FineTime{1} << kFineBits) - 1) >> kFineBits; }
+    [[nodiscard]] bool has_come(Nanos now) const { return !is_after(at_, to_fine(now)) && !never(); }
+    [[nodiscard]] Nanos at(Nanos now) const { return to_nanos(at_, now); }
     [[nodiscard]] FineTime fine() const { return at_; }
     /// A packet that was due leaves. Idle time earns no more than tau_max.
     void depart_due(std::uint32_t bytes, Nanos now) {
-        at_ = std::max(at_ + profile_.price(bytes), earliest(now));
+        at_ = later(at_ + profile_.price(bytes), earliest(now));
     }
     /// A packet leaves that need not have been due: use of spare capacity costs no more than tau_max.
     void depart(std::uint32_t bytes, Nanos now) {
-        const FineTime latest = std::max(at_, to_fine(now) + profile_.burst_time);
-        at_ = std::clamp(at_ + profile_.price(bytes), earliest(now), latest);
+        const FineTime latest = later(at_, to_fine(now) + profile_.burst_time);
+        at_ = later(earlier(at_ + profile_.price(bytes), latest), earliest(now));
     }
 
   private:
-    [[nodiscard]] FineTime earliest(Nanos now) const {
-        const FineTime t = to_fine(now);
-        return t - std::min(t, profile_.burst_time);
-    }
+    [[nodiscard]] FineTime earliest(Nanos now) const { return to_fine(now) - profile_.burst_time; }
 
     BucketProfile profile_ = make_profile(0, 0);
     FineTime at_ = 0;

@@ -77,7 +77,7 @@ void WrrScheduler::shares_changed(Nanos /*now*/) {
 
 void WrrScheduler::sort_reservation(VnicId id, Nanos now) {
     const Class& c = classes_[id];
-    const Nanos at = c.reserved.ready_at(front(c).bytes);
+    const Nanos at = c.reserved.ready_at(front(c).bytes, now);
     if (at <= now) {
         paying_.set(id);
     } else if (at != kNever) {
@@ -98,9 +98,9 @@ void WrrScheduler::fire_reservations(Nanos now) {
 Nanos WrrScheduler::next_ready(Nanos now) const {
     Nanos at = reservations_.next_due();
     if (!paying_.empty())
-        at = std::min(at, link_.debt_within_at(kDebtMax));
+        at = std::min(at, link_.debt_within_at(kDebtMax, now));
     if (!active_.empty())
-        at = std::min(at, link_.ready_at(front_bytes(turns_.next(active_))));
+        at = std::min(at, link_.ready_at(front_bytes(turns_.next(active_)), now));
     return at == kNever ? kNever : std::max(at, now);
 }
 

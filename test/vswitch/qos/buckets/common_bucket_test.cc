@@ -60,7 +60,7 @@ std::vector<std::uint64_t> send_shared(SharedLimit& shared, std::uint32_t frame,
             wheels[i].advance(now, 1, [&](TimingWheel::Ids) {
                 while (shared.limits[i].admit(costs, now))
                     sent[i] += costs[0];
-                wheels[i].insert(0, shared.limits[i].ready_at(costs), now);
+                wheels[i].insert(0, shared.limits[i].ready_at(costs, now), now);
             });
     return sent;
 }
@@ -93,8 +93,8 @@ TEST_CASE("common bucket: the worker that waits first is first, though another o
     BucketShare second(common, 1);
     first.take(profile.price(100'000), 0);  // borrowed: the bucket is empty
     const FineTime burst = profile.price(2000);
-    CHECK(first.wait(burst) == 20 * kMicro);
-    CHECK(second.wait(burst) == 40 * kMicro);
+    CHECK(first.wait(burst, 0) == 20 * kMicro);
+    CHECK(second.wait(burst, 0) == 40 * kMicro);
     const auto spends = [&](BucketShare& share, Nanos now) {
         if (!share.borrow(burst, to_fine(now)))
             return false;
@@ -103,12 +103,12 @@ TEST_CASE("common bucket: the worker that waits first is first, though another o
     };
     CHECK_FALSE(spends(second, 20 * kMicro));
     CHECK(spends(first, 20 * kMicro));
-    CHECK(first.wait(burst) == 60 * kMicro);
+    CHECK(first.wait(burst, 20 * kMicro) == 60 * kMicro);
     CHECK_FALSE(spends(first, 40 * kMicro));
     CHECK(spends(second, 40 * kMicro));
     CHECK(spends(first, 60 * kMicro));
     // A place whose worker has no more frames ends 100 us after its tokens were there.
-    CHECK(second.wait(burst) == 80 * kMicro);
+    CHECK(second.wait(burst, 60 * kMicro) == 80 * kMicro);
     CHECK_FALSE(first.affords(burst, to_fine(80 * kMicro)));
     CHECK(first.affords(burst, to_fine(181 * kMicro)));
 }
@@ -154,9 +154,46 @@ TEST_CASE("common bucket: a change of rate keeps the level, and parks and frees 
     change(make_profile(0, 0), 1 * kMilli);
     CHECK_FALSE(first.can_pay(1, 1000 * kMilli));
     CHECK_FALSE(second.can_pay(1, 1000 * kMilli));
-    CHECK(shares[1].wait(1) == kNever);
+    CHECK(shares[1].wait(1, 2 * kMilli) == kNever);
     change(unlimited_profile(), 2 * kMilli);
     CHECK(second.can_pay(UINT32_MAX, 2 * kMilli));
+}
+
+TEST_CASE("common bucket: two workers get its rate, and none while it is parked, when fine time wraps") {
+    constexpr Nanos kWrap = Nanos{1} << (64 - kFineBits);  // 4.57 years
+    for (const Nanos wrap : {kWrap / 2, kWrap}) {
+        const BucketProfile profile = make_profile(100 * kBytesPerUs, 10'000);
+        CommonBucket common;
+        std::array shares{BucketShare(common, 0), BucketShare(common, 1)};
+        Nanos now = wrap - 2 * kMilli;
+        for (BucketShare& share : shares)
+            share.set_profile(profile, now);
+        std::uint64_t spent = 0;
+        for (; now < wrap + 2 * kMilli; now += kMicro)
+            for (BucketShare& share : shares)
+                if (share.borrow(profile.price(1000), to_fine(now))) {
+                    share.spend(profile.price(1000));
+                    spent += 1000;
+                } else {
+                    CHECK(share.wait(profile.price(1000), now) < now + kMilli);
+                }
+        CHECK(spent <= 4000 * 100 + 10'000);
+        CHECK(spent >= 4000 * 100 - 10'000);
+        const BucketProfile parked = make_profile(0, 0);
+        for (BucketShare& share : shares)
+            share.set_profile(parked, now);
+        for (BucketShare& share : shares) {
+            CHECK_FALSE(share.affords(parked.price(1), to_fine(now + kNanosPerSec)));
+            CHECK_FALSE(share.borrow(parked.price(1), to_fine(now + kNanosPerSec)));
+            share.take(parked.price(500), to_fine(now));
+            share.take_bounded(parked.price(500), to_fine(now));
+        }
+        CHECK(common.level(now) == -1000);
+        for (BucketShare& share : shares)
+            share.set_profile(profile, now);
+        CHECK(common.level(now) == -1000);
+        CHECK(shares[0].borrow(profile.price(1000), to_fine(now + kMilli)));
+    }
 }
 
 TEST_CASE("common bucket: two resources are paid together or not at all") {
@@ -164,7 +201,7 @@ TEST_CASE("common bucket: two resources are paid together or not at all") {
     CHECK(shared.limits[0].admit({1000, 1}, 0));
     CHECK(shared.limits[1].admit({1000, 1}, 0));
     CHECK_FALSE(shared.limits[0].admit({1000, 1}, 0));
-    CHECK(shared.limits[0].ready_at({1000, 1}) == 1 * kMilli);
+    CHECK(shared.limits[0].ready_at({1000, 1}, 0) == 1 * kMilli);
     // The bytes that it borrowed meanwhile are still its own.
     CHECK(shared.limits[0].admit({1000, 1}, 1 * kMilli));
     const std::int64_t left = shared.limits[0].level(Limiter::kBytes, 0);
@@ -223,7 +260,7 @@ TEST_CASE("common bucket: random spenders never spend more than it earned, nor l
             if (shared.limits[at].admit({cost, 1}, now))
                 spent += cost;
             else
-                (void)shared.limits[at].ready_at({cost, 1});
+                (void)shared.limits[at].ready_at({cost, 1}, now);
             const double earned = static_cast<double>(rate) * static_cast<double>(now) / 1e9;
             REQUIRE(static_cast<double>(spent) <= earned * 1.0001 + static_cast<double>(room) + 9064);
             if (i == 1000) {
@@ -257,7 +294,7 @@ TEST_CASE("common bucket: threads that spend at once spend no more than it earne
                 if (shared.limits[i].admit({1538, 1}, now))
                     own += 1538;
                 else
-                    (void)shared.limits[i].ready_at({1538, 1});
+                    (void)shared.limits[i].ready_at({1538, 1}, now);
             }
             spent += own;
         });

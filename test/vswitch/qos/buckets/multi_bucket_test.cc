@@ -25,8 +25,8 @@ TEST_CASE("of ten 4 KB READs one passes, the next waits 0.6 s for the second res
     CHECK(m.bucket(0).level(0) == 720);
     CHECK(m.bucket(1).level(0) == 1000);
     CHECK_FALSE(m.admit(read, 0));
-    CHECK(m.ready_at(read) == 600 * kMs);
-    CHECK(m.slowest(read) == 1);
+    CHECK(m.ready_at(read, 0) == 600 * kMs);
+    CHECK(m.slowest(read, 0) == 1);
     CHECK_FALSE(m.admit(read, 600 * kMs - 1));
     CHECK(m.admit(read, 600 * kMs));
 }
@@ -44,8 +44,8 @@ TEST_CASE("a resource that is not asked is not looked at") {
     m.bucket(1) = TokenBucket(make_profile(0, 0));
     CHECK(m.admit({80, 0}, 0));
     CHECK_FALSE(m.can_pay({80, 1}, 0));
-    CHECK(m.ready_at({80, 1}) == kNever);
-    CHECK(m.slowest({80, 1}) == 1);
+    CHECK(m.ready_at({80, 1}, 0) == kNever);
+    CHECK(m.slowest({80, 1}, 0) == 1);
 }
 
 TEST_CASE("property: admit is can_pay and pay; ready_at is the first moment that admits") {
@@ -64,7 +64,7 @@ TEST_CASE("property: admit is can_pay and pay; ready_at is the first moment that
                 two.pay(costs, now);
             for (std::size_t k = 0; k < 3; ++k)
                 REQUIRE(one.bucket(k).level(now) == two.bucket(k).level(now));
-            const Nanos at = one.ready_at(costs);
+            const Nanos at = one.ready_at(costs, now);
             REQUIRE(one.can_pay(costs, std::max(now, at)));
             if (at > now)
                 REQUIRE_FALSE(one.can_pay(costs, at - 1));
@@ -80,6 +80,6 @@ TEST_CASE("a vNIC's limit holds bytes and packets, is unlimited until set, and f
     CHECK(limit.admit({100, 1}, 0));
     CHECK(limit.admit({100, 1}, 0));
     CHECK_FALSE(limit.admit({100, 1}, 0));
-    CHECK(limit.ready_at({100, 1}) == 1 * kMs);
+    CHECK(limit.ready_at({100, 1}, 0) == 1 * kMs);
     CHECK(sizeof(Limiter) == 64);
 }

@@ -24,7 +24,7 @@ Paced run(std::uint64_t bytes_per_sec, std::uint32_t frame, Nanos poll) {
     TimingWheel wheel(1);
     while (limit.admit({frame, 1}, start)) {  // spend the burst: this is about the steady state
     }
-    wheel.insert(0, limit.ready_at({frame, 1}), start);
+    wheel.insert(0, limit.ready_at({frame, 1}, start), start);
 
     Nanos first = 0;
     Nanos last = 0;
@@ -35,7 +35,7 @@ Paced run(std::uint64_t bytes_per_sec, std::uint32_t frame, Nanos poll) {
         wheel.advance(now, 1, [&](TimingWheel::Ids) {
             while (limit.admit({frame, 1}, now))
                 sent += frame;
-            wheel.insert(0, limit.ready_at({frame, 1}), now);
+            wheel.insert(0, limit.ready_at({frame, 1}, now), now);
         });
         if (sent == 0)
             continue;
