@@ -178,7 +178,8 @@ void Stages::give(VnicPath& path, Nanos now) {
     disown(path, now);
 }
 
-void Stages::take(VnicPath& path, const Stages& from, Nanos now) {
+void Stages::take(VnicPath& path, Stages& from, Nanos now) {
+    delivery.waiting().take_limit(path.fixed.id, from.delivery.waiting());
     if (feedback)
         feedback->advertise_behind(*from.feedback);
     own(path, now);

@@ -75,7 +75,7 @@ struct Stages {
     /// The vNIC leaves this worker; none of its frames waits here.
     void give(VnicPath& path, Nanos now);
     /// The vNIC comes from another worker's stages, which know it no more.
-    void take(VnicPath& path, const Stages& from, Nanos now);
+    void take(VnicPath& path, Stages& from, Nanos now);
     void housekeeping(Nanos now);
 
     /// Delivers waiting frames that their VMs take now. @return buffers

@@ -82,7 +82,7 @@ class Worker {
     // worker_moves.cc
     [[nodiscard]] bool prepare_to_give(VnicPath& path);
     [[nodiscard]] bool holds_none_of(const VnicPath& path) const;
-    void take(VnicPath& path, const Worker& from, Nanos now);
+    void take(VnicPath& path, Worker& from, Nanos now);
     void settle(Nanos now);
     void claim_shares();
     void read_worker(const command::ReadWorker& wanted);

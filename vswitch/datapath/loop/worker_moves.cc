@@ -41,7 +41,7 @@ void Worker::give(VnicPath& path, Worker& to, Nanos now) {
     from_outside_.pass_frames(path);
 }
 
-void Worker::take(VnicPath& path, const Worker& from, Nanos now) {
+void Worker::take(VnicPath& path, Worker& from, Nanos now) {
     path.leaving = false;
     path.quiet_until = 0;
     path.empty_polls = 0;

@@ -114,6 +114,7 @@ void WaitingFrames::remove(VnicPath& path) {
     });
     drop_waiting(path, DropReason::kVnicRemoved);
     forget(id);
+    fan_in_.forget_limit(id);
 }
 
 void WaitingFrames::forget(VnicId id) {

@@ -57,6 +57,8 @@ class WaitingFrames {
 
     /// The vNIC of this worker goes to another; none of its frames waits here, and none for it.
     void forget(VnicId vnic);
+    /// A vNIC comes from another worker, which has forgotten it: its limit goes on. change() follows.
+    void take_limit(VnicId vnic, WaitingFrames& from) { fan_in_.take_limit(vnic, from.fan_in_); }
     /// Frames wait for the vNIC.
     [[nodiscard]] bool waits(VnicId vnic) const { return any_waits(vnic); }
     /// Frames of other workers' vNICs wait.

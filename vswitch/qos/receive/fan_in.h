@@ -28,6 +28,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -88,6 +89,12 @@ class FanIn {
         receivers_[receiver].limit.share(share);
         receivers_[receiver].limit.set_profile(limit, now);
     }
+    /// The receiver's limit goes on at the level that it has there.
+    void take_limit(VnicId receiver, FanIn& from) {
+        receivers_[receiver].limit = std::exchange(from.receivers_[receiver].limit, SharableBucket());
+    }
+    /// The next receiver with this id has a limit of its own.
+    void forget_limit(VnicId receiver) { receivers_[receiver].limit = SharableBucket(); }
     /// Makes an empty line, of those behind the receivers', one of this receiver. The calls below that name a
     /// receiver concern one line, but for its limit.
     void assign(LineId line, VnicId receiver) { receivers_[line].owner = receiver; }

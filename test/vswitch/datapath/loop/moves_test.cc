@@ -93,6 +93,31 @@ TEST_CASE("a vNIC moves when its frames have left: those that wait at a full rin
     CHECK(moving.seen.size() >= kFrames);
 }
 
+TEST_CASE("the receive_limit of a vNIC goes with it: ten moves bring no second burst") {
+    constexpr unsigned kBurst = 8;
+    constexpr std::size_t kBytes = 1000;
+    MovingHost moving;
+    SwitchHarness& host = moving.host;
+    VnicConfig limited = vm_of(2, 1);
+    limited.receive_limit_bps = 8'000'000;  // a frame each millisecond
+    host.change(moving.vm2, limited);
+    const auto offer = [&] {
+        for (unsigned i = 0; i < kBurst; ++i)
+            host.port(moving.vm1).offered.push_back(frame(mac(2), mac(1), moving.offered++, kBytes));
+        host.settle();
+    };
+    offer();
+    CHECK(moving.seen.size() > 1);  // the burst
+    for (unsigned round = 0; round < 10; ++round) {
+        while (moving.seen.size() < moving.offered)
+            host.run(100'000, 10'000);
+        REQUIRE(host.move(moving.vm2, static_cast<WorkerId>(1 - host.path(moving.vm2).fixed.owner)));
+        const std::size_t before = moving.seen.size();
+        offer();
+        CHECK(moving.seen.size() <= before + 1);
+    }
+}
+
 TEST_CASE("a vNIC that moved has its promises at its new worker, and its old one polls it no more") {
     RingNic nic(2, 1024);
     SwitchConfig config = on_two_workers();
