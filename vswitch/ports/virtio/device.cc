@@ -236,7 +236,7 @@ template <typename R>
 
 template <typename R>
 BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t most) {
-    const std::uint16_t ready = ring_.ready(most);
+    const std::uint16_t ready = ring_.bound(ring_.ready(most));
     if (ready == 0 || rte_pktmbuf_alloc_bulk(pool, frames, ready) != 0) {
         result_.fault = ring_.fault();
         return result_;

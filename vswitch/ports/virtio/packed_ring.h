@@ -42,6 +42,18 @@ class PackedRing {
         return fault_ == RingFault::kNone && is_available() ? (most < size_ ? most : size_)
                                                             : std::uint16_t{0};
     }
+    /// Chains that may be there of those that ready() gave: one descriptor in each line is looked at, up to
+    /// the first that is not available.
+    [[nodiscard]] std::uint16_t bound(std::uint16_t ready) const {
+        Position at = avail_;
+        for (std::uint16_t chains = kPerLine; chains < ready;
+             chains = static_cast<std::uint16_t>(chains + kPerLine)) {
+            at.add(kPerLine, size_);
+            if (!is_available(at))
+                return chains;
+        }
+        return ready;
+    }
     /// @return false when none is available, or the burst would take more descriptors than the ring has
     [[nodiscard]] bool peek(Chain& chain) {
         if (!is_available() || taken_ == size_) [[unlikely]]
@@ -54,7 +66,8 @@ class PackedRing {
     [[nodiscard]] std::optional<RingWatch> watch() const {
         const std::uint16_t* flags = &descriptors_[avail_.index].flags;
         const auto seen = static_cast<std::uint16_t>(load<__ATOMIC_RELAXED>(flags) & kStateMask);
-        return seen == available_state() ? std::nullopt : std::optional(RingWatch{flags, kStateMask, seen});
+        return seen == available_state(avail_) ? std::nullopt
+                                               : std::optional(RingWatch{flags, kStateMask, seen});
     }
     /// Likewise. The driver kicks for each batch of chains while it is wished, also with an event index.
     void wish_kicks(bool wished);
@@ -63,9 +76,9 @@ class PackedRing {
     /// line that is asked for too early is taken from a driver that still writes it.
     void prefetch_chains(std::uint16_t count) const {
         std::uint32_t at = avail_.index;
-        for (std::uint32_t i = 0; i < count; i += kCacheLineBytes / sizeof(PackedDescriptor)) {
+        for (std::uint32_t i = 0; i < count; i += kPerLine) {
             prefetch_for_write(&descriptors_[at]);
-            at += kCacheLineBytes / sizeof(PackedDescriptor);
+            at += kPerLine;
             if (at >= size_)
                 at = 0;
         }
@@ -102,6 +115,7 @@ class PackedRing {
     }
 
   private:
+    static constexpr std::uint16_t kPerLine = kCacheLineBytes / sizeof(PackedDescriptor);
     struct Position {
         static constexpr std::uint16_t kIndexMask = 0x7FFF;
         std::uint16_t index = 0;
@@ -128,12 +142,13 @@ class PackedRing {
 
     static constexpr std::uint16_t kStateMask = descriptor_flag::kAvailable | descriptor_flag::kUsed;
     /// Of a descriptor that the driver has made available in this round.
-    [[nodiscard]] std::uint16_t available_state() const {
-        return avail_.wrap ? descriptor_flag::kAvailable : descriptor_flag::kUsed;
+    [[nodiscard]] static std::uint16_t available_state(const Position& at) {
+        return at.wrap ? descriptor_flag::kAvailable : descriptor_flag::kUsed;
     }
-    [[nodiscard]] bool is_available() const {
-        return (load<__ATOMIC_ACQUIRE>(&descriptors_[avail_.index].flags) & kStateMask) == available_state();
+    [[nodiscard]] bool is_available(const Position& at) const {
+        return (load<__ATOMIC_ACQUIRE>(&descriptors_[at.index].flags) & kStateMask) == available_state(at);
     }
+    [[nodiscard]] bool is_available() const { return is_available(avail_); }
     [[nodiscard]] bool measure(Chain& chain);
     [[nodiscard]] bool collect_table(const PackedDescriptor& one, std::uint16_t direction,
                                      const GuestMemory& memory, Pieces& pieces) const;

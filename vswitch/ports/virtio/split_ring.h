@@ -44,6 +44,8 @@ class SplitRing {
             return refuse_claim();
         return claimed < most ? claimed : most;
     }
+    /// Chains that may be there of those that ready() gave: all.
+    [[nodiscard]] static std::uint16_t bound(std::uint16_t ready) { return ready; }
     /// The next chain; one was ready. @return false when the ring has to stop
     [[nodiscard]] bool peek(Chain& chain) {
         const std::uint16_t head = load<__ATOMIC_RELAXED>(&avail_ring_[2 + (avail_ & mask_)]);

@@ -123,6 +123,18 @@ TEST_CASE("virtio: a burst takes no more descriptors than a packed ring has, wha
     CHECK(driver.ring.fault() == RingFault::kNone);
 }
 
+TEST_CASE("virtio: a packed ring with one chain asks for the buffers of one line of descriptors") {
+    PackedDriver driver(kWrap | 5);  // over the end
+    driver.publish(1, 0);
+    CHECK(driver.ring.bound(driver.ring.ready(32)) == 4);
+    CHECK(driver.ring.bound(driver.ring.ready(1)) == 1);
+    for (std::uint16_t i = 1; i < 4; ++i)
+        driver.publish(1, i);
+    CHECK(driver.ring.bound(driver.ring.ready(32)) == 4);
+    driver.publish(1, 4);
+    CHECK(driver.ring.bound(driver.ring.ready(32)) == kOddEntries);
+}
+
 TEST_CASE("virtio: tables and directions of a packed ring") {
     PackedDriver driver;
     auto* table = &driver.area.as<PackedDescriptor>(kBuffersAt);
