@@ -38,6 +38,11 @@ class SpscRing {
         return true;
     }
 
+    /// By the reader.
+    [[nodiscard]] bool empty() const {
+        return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
+    }
+
   private:
     alignas(64) std::atomic<std::size_t> head_{0};
     alignas(64) std::atomic<std::size_t> tail_{0};

@@ -9,6 +9,7 @@
 namespace weir {
 
 enum class DropReason : std::uint8_t {
+    kRingDisabled,
     kRunt,
     kMacSpoof,
     kVlanSpoof,
@@ -60,6 +61,7 @@ struct DropReasonText {
 };
 
 inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
+    {"ring_disabled", "from a transmit ring that the guest has disabled"},
     {"runt", "shorter than an Ethernet header"},
     {"mac_spoof", "source MAC is not the vNIC's"},
     {"vlan_spoof", "the guest sent a VLAN tag on an access port"},

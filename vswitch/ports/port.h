@@ -2,6 +2,7 @@
 // Units: frames. Threads: rx_burst and tx_burst by the owning worker only; the rest as noted.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,6 +36,9 @@ class Port {
     [[nodiscard]] bool owes_chains() const { return owes_chains_; }
     /// Gives the far side its buffers back.
     virtual void return_chains() {}
+    /// The frames of the last burst are from a ring that the far side has disabled, and go nowhere. Owning
+    /// worker.
+    [[nodiscard]] bool ring_is_disabled() const { return ring_is_disabled_; }
     /// tx_burst() takes frames whose payloads are left. Any worker.
     [[nodiscard]] bool takes_left_payloads() const { return takes_left_payloads_; }
     /// Frames that tx_burst() copied out of their senders' memory. Any thread.
@@ -44,12 +48,14 @@ class Port {
     /// worker.
     [[nodiscard]] virtual std::optional<std::uint64_t> peek_destination() { return std::nullopt; }
     /// After rx_burst() gave no frame: words of which one changes before it gives one. They may be read until
-    /// Quiescence::changes() is another. @param words room for limits::kQueuesMax
-    /// @return how many were filled in, 0 while the port is down; none: the port has to be polled. Owning
-    /// worker.
+    /// epoch() is another, which is so before Quiescence::changes() is. @param words room for
+    /// limits::kQueuesMax @return how many were filled in, 0 while the port is down; none: the port has to be
+    /// polled. Owning worker.
     [[nodiscard]] virtual std::optional<std::size_t> watch(std::span<virtio::RingWatch> /*words*/) {
         return std::nullopt;
     }
+    /// How often the far side came, went or changed its rings. Any thread.
+    [[nodiscard]] std::uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
     /// Whether a frame of the far side ends the worker's sleep (wakeups.h).
     enum class Wake : std::uint8_t {
         kWill,    ///< the next one does
@@ -87,6 +93,9 @@ class Port {
     [[nodiscard]] virtual bool up() const = 0;
     /// Owning worker; changes only while the port is down.
     [[nodiscard]] virtual PortOffloads offloads() const = 0;
+    /// Cycles of bursts in which pages of the far side's memory were not there, while GuestAccess measures.
+    /// Any thread.
+    [[nodiscard]] std::uint64_t fault_cycles() const { return fault_cycles_.load(std::memory_order_relaxed); }
     /// Names of the negotiated features, for reports. Agent.
     [[nodiscard]] virtual std::vector<std::string> features() const = 0;
     /// Descriptors of the far side that had an error. Any thread.
@@ -96,7 +105,10 @@ class Port {
     /// @param takes_left_payloads see there
     explicit Port(bool takes_left_payloads) : takes_left_payloads_(takes_left_payloads) {}
 
+    std::atomic<std::uint32_t> epoch_{0};
+    std::atomic<std::uint64_t> fault_cycles_{0};
     bool owes_chains_ = false;
+    bool ring_is_disabled_ = false;
     bool wasted_ = false;
     std::uint16_t too_long_ = 0;
     std::uint32_t took_ = 0;

@@ -16,11 +16,19 @@ Quiescence::Quiescence(unsigned workers) {
     for (unsigned worker = 0; worker < workers; ++worker) {
         rte_rcu_qsbr_thread_register(qsbr_, worker);
         wakeups_.push_back(std::make_unique<Wakeups>());
+        accesses_.push_back(std::make_unique<GuestAccess>());
     }
 }
 
 Quiescence::~Quiescence() {
     rte_free(qsbr_);
+}
+
+std::vector<GuestAccess*> Quiescence::accesses() const {
+    std::vector<GuestAccess*> all;
+    for (const auto& access : accesses_)
+        all.push_back(access.get());
+    return all;
 }
 
 void Quiescence::online(WorkerId worker) {
@@ -37,8 +45,6 @@ void Quiescence::checkpoint(WorkerId worker) {
 
 void Quiescence::changed() {
     changes_.fetch_add(1, std::memory_order_release);
-    for (const auto& wakeups : wakeups_)
-        wakeups->ring();
 }
 
 void Quiescence::wait() {

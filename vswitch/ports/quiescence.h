@@ -6,7 +6,7 @@
 // A worker keeps no reference from one iteration to the next, and passes a checkpoint in each. A control
 // thread unpublishes an object, calls wait(), which lasts one iteration of the slowest worker, and frees the
 // object. A reference may be kept until changes(), read behind a checkpoint, is another: wait() counts up
-// before it waits. A worker that sleeps is offline, and is woken when the count changes.
+// before it waits. A worker that sleeps is offline and sleeps on: it looks at the count when it wakes.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/types.h"
+#include "vswitch/ports/guest_access.h"
 #include "vswitch/ports/wakeups.h"
 
 struct rte_rcu_qsbr;
@@ -40,13 +41,17 @@ class Quiescence {
     [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
     /// Returns when every online worker has passed a checkpoint since the call.
     void wait();
+    /// At whose rings the worker is.
+    [[nodiscard]] GuestAccess& access(WorkerId worker) { return *accesses_[worker]; }
+    [[nodiscard]] std::vector<GuestAccess*> accesses() const;
     /// By which the worker's sleep ends.
     [[nodiscard]] Wakeups& wakeups(WorkerId worker) { return *wakeups_[worker]; }
 
   private:
     rte_rcu_qsbr* qsbr_;
     std::atomic<std::uint64_t> changes_{0};
-    std::vector<std::unique_ptr<Wakeups>> wakeups_;  // by worker
+    std::vector<std::unique_ptr<Wakeups>> wakeups_;       // by worker
+    std::vector<std::unique_ptr<GuestAccess>> accesses_;  // likewise
 };
 
 }  // namespace weir

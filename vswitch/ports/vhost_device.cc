@@ -116,18 +116,39 @@ virtio::RingFault place(virtio::Lane& lane, std::uint16_t number, const Source& 
     return put_at(packed) ? RingFault::kNone : RingFault::kPlace;
 }
 
-/// The library disables a ring that was started where there is no memory.
-bool is_nowhere(int vid, std::uint16_t number) {
+/// What is known of a ring that is not enabled.
+enum class Disabled : std::uint8_t {
+    kStopped,
+    kNowhere,  ///< the library disables a ring that was started where there is no memory
+    kStarted,
+};
+
+Disabled state_of_disabled(int vid, std::uint16_t number) {
     constexpr int kNotStarted = -2;  // the library's value of a ring's kick file
     rte_vhost_vring ring{};
-    return rte_vhost_get_vhost_vring(vid, number, &ring) == 0 && ring.size != 0 &&
-           ring.kickfd != kNotStarted &&
-           (ring.desc == nullptr || ring.avail == nullptr || ring.used == nullptr);
+    if (rte_vhost_get_vhost_vring(vid, number, &ring) != 0 || ring.size == 0 || ring.kickfd == kNotStarted)
+        return Disabled::kStopped;
+    return ring.desc == nullptr || ring.avail == nullptr || ring.used == nullptr ? Disabled::kNowhere
+                                                                                 : Disabled::kStarted;
+}
+
+/// @param by_message the front-end has disabled it: if it is a transmit ring its frames are taken and dropped
+void add_disabled(virtio::Device& device, std::uint16_t number, bool by_message, const Source& from) {
+    const Disabled state = state_of_disabled(from.vid, number);
+    if (state == Disabled::kNowhere)
+        device.misplaced = {number, virtio::RingFault::kPlace};
+    virtio::Device::Lanes& lanes = device.from_vm;
+    if (state != Disabled::kStarted || !by_message || (number & 1) == 0)
+        return;
+    virtio::Lane& lane = lanes.lanes[lanes.count];
+    lane.disabled = true;
+    lanes.count = static_cast<std::uint16_t>(lanes.count +
+                                             (place(lane, number, from) == virtio::RingFault::kNone ? 1 : 0));
 }
 
 }  // namespace
 
-std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, std::uint32_t rings,
+std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, const RingBits& rings,
                                             RingPlaces& places) {
     auto device = std::make_unique<virtio::Device>();
     const bool mergeable = vhost::has(negotiated, vhost::kMergeable);
@@ -144,13 +165,14 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
         return device;
     const Source from{vid, negotiated, table, device->memory, places};
     for (std::uint16_t number = 0; number < 2 * limits::kQueuesMax; ++number) {
-        if ((rings >> number & 1) == 0) {
-            if (is_nowhere(vid, number))
-                device->misplaced = {number, virtio::RingFault::kPlace};
+        if ((rings.enabled >> number & 1) == 0) {
+            add_disabled(*device, number, (rings.disabled >> number & 1) != 0, from);
             continue;
         }
         virtio::Device::Lanes& lanes = (number & 1) != 0 ? device->from_vm : device->to_vm;
-        const virtio::RingFault fault = place(lanes.lanes[lanes.count], number, from);
+        virtio::Lane& lane = lanes.lanes[lanes.count];
+        lane.disabled = false;
+        const virtio::RingFault fault = place(lane, number, from);
         if (fault == virtio::RingFault::kNone)
             ++lanes.count;
         else
@@ -161,19 +183,6 @@ std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated, s
         }
     }
     return device;
-}
-
-std::uint32_t wake_drivers(virtio::Device& device, std::uint32_t done) {
-    constexpr std::uint64_t kOnce = 1;
-    std::uint32_t placed = 0;
-    for (virtio::Device::Lanes* lanes : {&device.from_vm, &device.to_vm})
-        for (const virtio::Lane& lane : lanes->all()) {
-            const std::uint32_t bit = 1U << lane.number;
-            placed |= bit;
-            if ((done & bit) == 0 && lane.call >= 0)
-                (void)!write(lane.call, &kOnce, sizeof(kOnce));  // an eventfd that does not block
-        }
-    return placed;
 }
 
 std::vector<std::unique_ptr<virtio::Device>> deal(virtio::Device& whole, std::size_t servers) {

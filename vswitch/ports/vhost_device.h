@@ -17,18 +17,19 @@
 
 namespace weir {
 
+/// Bit n stands for ring n; odd ones are the guest's transmit rings.
+struct RingBits {
+    std::uint32_t enabled = 0;
+    std::uint32_t disabled = 0;  ///< those of transmit rings that run are taken, and their frames dropped
+};
+
 /// @param vid of a connection that is ready
-/// @param rings bit n: ring n is enabled; odd ones are the guest's transmit rings
 /// @param places of the vNIC's packed rings: they go on there, and their workers note how far they are
 /// @return the rings that lie in the guest's memory as virtio asks; a ring that does not is left out and is
 /// `misplaced`. Where the place of one is not known none is there: a vNIC works in both directions or in
 /// none.
 [[nodiscard]] std::unique_ptr<virtio::Device> open_device(int vid, std::uint64_t negotiated,
-                                                          std::uint32_t rings, RingPlaces& places);
-
-/// Signals the drivers of the rings that are not in `done`: a device before this one may have shown chains
-/// and ended before it signalled. @param done bit n: not ring n @return bit n: the device has ring n
-std::uint32_t wake_drivers(virtio::Device& device, std::uint32_t done);
+                                                          const RingBits& rings, RingPlaces& places);
 
 /// Deals the rings out to `servers` workers, each of which has a device of its own: pair q is for worker
 /// q % servers. The first one has `misplaced`.

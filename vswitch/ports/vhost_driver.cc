@@ -78,6 +78,13 @@ std::uint64_t mac_of(const void* message) {
     return mac;
 }
 
+/// Of SET_VRING_ENABLE.
+bool enables(const void* message) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, static_cast<const char*>(message) + kMessagePayloadAt + sizeof(value), sizeof(value));
+    return value != 0;
+}
+
 /// Of a request with a ring's state.
 std::uint16_t ring_of(const void* message) {
     std::uint32_t ring = 0;
@@ -146,7 +153,12 @@ std::string make_inside_folder() {
 }  // namespace
 
 VhostDriver::VhostDriver(Quiescence& quiescence)
-    : quiescence_(quiescence), folder_(make_inside_folder()), bell_(folder_ + "/bell") {
+    : quiescence_(quiescence),
+      folder_(make_inside_folder()),
+      bell_(folder_ + "/bell"),
+      stalls_(quiescence.accesses(), [this](const std::string& socket, const std::string& why, Nanos time) {
+          gate_.bar(socket, why, std::chrono::nanoseconds(time));
+      }) {
     driver = this;
     std::signal(SIGPIPE, SIG_IGN);  // NOLINT: an answer to a guest that has gone ends no process
     survive_memory_faults();
@@ -186,6 +198,8 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
         fail("prepare", errno);
     bell_.ring();
     gate_.add(vnic.socket, server, inside, vnic.queues, &port.front_end());
+    for (std::size_t n = 0; n < port.servers(); ++n)
+        stalls_.watch(port.rings(n), vnic.socket);
     look_at(sockets_.try_emplace(vnic.socket, vnic.name, vnic.socket, server).first->second);
 }
 
@@ -243,6 +257,9 @@ void VhostDriver::remove(const std::string& socket) {
     }
     rte_vhost_driver_unregister(inside.c_str());  // calls detached() for a live connection
     const std::scoped_lock lock(mutex_);
+    const auto port = ports_.find(inside);
+    for (std::size_t n = 0; port != ports_.end() && n < port->second.port->servers(); ++n)
+        stalls_.forget(port->second.port->rings(n));
     ports_.erase(inside);
 }
 
@@ -266,7 +283,7 @@ void VhostDriver::attached(int vid) {
     if (port == nullptr)
         return;
     port->attach(vid, negotiated_features(vid));
-    quiescence_.changed();
+    renew(*port);
 }
 
 /// No worker takes a lock of the library, so that this may wait while the library holds them.
@@ -276,10 +293,15 @@ void VhostDriver::withdraw(VhostPort& port, int vid) {
     port.reclaim(vid);
 }
 
-/// Workers look at the port's rings anew.
-void VhostDriver::present(VhostPort& port, int vid) {
-    port.show(vid, negotiated_features(vid));
+/// The port's workers look at its rings anew, and no others do: a front-end may send messages all the time.
+void VhostDriver::renew(VhostPort& port) {
     quiescence_.changed();
+    port.wake_workers();
+}
+
+void VhostDriver::present(VhostPort& port, int vid) {
+    if (port.show(vid, negotiated_features(vid)))
+        renew(port);
 }
 
 void VhostDriver::detached(int vid) {
@@ -288,7 +310,7 @@ void VhostDriver::detached(int vid) {
         return;
     withdraw(*port, vid);
     port->detach(vid);
-    quiescence_.changed();  // another connection may have the port now
+    renew(*port);  // another connection may have the port now
 }
 
 void VhostDriver::disconnected(int vid) {
@@ -324,8 +346,12 @@ void VhostDriver::after_message(int vid, const void* message) {
     VhostPort* port = find(vid);
     if (port == nullptr)
         return;
-    if (request_of(message) == kSendRarp)
+    if (request_of(message) == kSendRarp) {
         port->announce(mac_of(message));
+        renew(*port);
+    }
+    if (request_of(message) == kSetVringEnable)
+        port->note_enable(vid, ring_of(message), enables(message));
     present(*port, vid);
 }
 

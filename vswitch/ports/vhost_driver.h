@@ -18,6 +18,7 @@
 #include "vswitch/config/config.h"
 #include "vswitch/ports/guest_socket.h"
 #include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/stall_watch.h"
 #include "vswitch/ports/vhost_bell.h"
 #include "vswitch/ports/vhost_gate.h"
 #include "vswitch/ports/vhost_port.h"
@@ -71,6 +72,7 @@ class VhostDriver {
     VhostPort* find(int vid);
     void withdraw(VhostPort& port, int vid);
     void present(VhostPort& port, int vid);
+    void renew(VhostPort& port);
 
     struct Registered {
         std::string outside;  // the guest's socket
@@ -85,6 +87,7 @@ class VhostDriver {
     int changing_ = -1;  // the connection whose message the library is at; control thread
     VhostBell bell_;
     VhostGate gate_;
+    StallWatch stalls_;
     std::map<std::string, Watched> sockets_;  // by the guest's socket
     Clock::time_point looked_{};
 };

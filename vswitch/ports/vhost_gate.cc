@@ -71,6 +71,16 @@ void VhostGate::listen(const std::string& outside, FileHandle listener) {
     eventfd_write(wake_->number(), 1);
 }
 
+void VhostGate::bar(const std::string& outside, const std::string& why, std::chrono::nanoseconds time) {
+    const std::scoped_lock lock(mutex_);
+    const auto door = std::ranges::find(doors_, outside, &Door::outside);
+    if (door == doors_.end())
+        return;
+    door->barred = why;
+    door->not_before = Clock::now() + time;
+    eventfd_write(wake_->number(), 1);
+}
+
 /// The gate's thread ends the door: while it polls a socket it may be the last to close it.
 void VhostGate::remove(const std::string& outside) {
     std::unique_lock lock(mutex_);
@@ -92,6 +102,7 @@ void VhostGate::run() {
             if (stop_)
                 return;
             end_leaving();
+            end_barred();
             change_listeners();
             states = interests(timeout_ms);
             version = version_;
@@ -121,6 +132,17 @@ void VhostGate::end_leaving() {
         left_.notify_all();
 }
 
+void VhostGate::end_barred() {
+    for (Door& door : doors_) {
+        if (door.barred.empty())
+            continue;
+        const Clock::time_point until = door.not_before;
+        disconnect(door);
+        complain(door, kDisconnected + std::exchange(door.barred, {}));
+        door.not_before = until;
+    }
+}
+
 /// While this thread polls a socket it may be the last to close it.
 void VhostGate::change_listeners() {
     for (Door& door : doors_) {
@@ -147,8 +169,11 @@ std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
             wait_until(next);
         if (door.guest && door.message.received != 0 && !door.whole)
             wait_until(door.since + kMessagePatience);
+        const bool may_read = !door.whole && door.pace.may_pass(now);
+        if (door.guest && !door.whole && !may_read)
+            wait_until(door.pace.next());
         wanted.push_back({may_connect ? door.listener.number() : -1, POLLIN, 0});
-        wanted.push_back({door.guest.number(), static_cast<short>(door.whole ? 0 : POLLIN), 0});
+        wanted.push_back({door.guest.number(), static_cast<short>(may_read ? POLLIN : 0), 0});
         wanted.push_back(
             {door.library.number(), static_cast<short>(may_pass(door) ? POLLIN | POLLOUT : POLLIN), 0});
     }
@@ -241,6 +266,8 @@ void VhostGate::complain(Door& door, const std::string& what) {
 bool VhostGate::read_guest(Door& door) {
     for (int messages = 0; messages < kMessagesPerTurn && door.guest && !door.whole; ++messages) {
         const std::size_t before = door.message.received;
+        if (!door.pace.may_pass(Clock::now()))
+            return true;
         if (!receive(door))
             return false;
         if (door.message.received == before)
@@ -260,6 +287,7 @@ bool VhostGate::read_guest(Door& door) {
         if (door.message.has_idle_file() && !door.message.files.empty())
             door.message.files.front() = FileHandle(open("/dev/null", O_RDWR | O_CLOEXEC));
         door.whole = true;
+        door.pace.passed(Clock::now());
         if (!door.library) {
             door.library = connect_to(door.inside);
             if (door.library && door.fault != nullptr)

@@ -9,7 +9,8 @@
 // that sends half of one would stop it for all. The gate never waits: it collects a message, lets
 // VhostMessageCheck look at it, and passes it on in one piece. A guest that does not read its replies is
 // disconnected, and so is a message of which the rest does not come within a second. One connection per vNIC:
-// while a front-end talks, others are refused. A socket takes at most 500 connections per second. A VM's
+// while a front-end talks, others are refused. A socket takes at most 500 connections per second, and 1,000
+// messages per second in the long run (message_pace.h). A VM's
 // own socket is tried 20 times a second for 5 s, then twice a second. Files that do not belong to their
 // message end the connection and go to ForeignFiles; no front-end of that vNIC is served until all are
 // closed.
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "vswitch/ports/front_end_fault.h"
+#include "vswitch/ports/message_pace.h"
 #include "vswitch/ports/vhost_message.h"
 
 namespace weir {
@@ -47,6 +49,8 @@ class VhostGate {
              FrontEndFault* fault = nullptr);
     /// @param listener a socket that listens on `outside`, in place of any before; a connection stays
     void listen(const std::string& outside, FileHandle listener);
+    /// Ends the connection and serves no front-end for a time. @param why for the fault
+    void bar(const std::string& outside, const std::string& why, std::chrono::nanoseconds time);
     /// Ends the connection and closes the sockets. The caller removes `outside` from its folder.
     void remove(const std::string& outside);
 
@@ -73,16 +77,19 @@ class VhostGate {
         VhostMessage message;
         VhostMessage reply;
         VhostMessageCheck check;
+        MessagePace pace;     // of all its connections
         bool leaves = false;  // removed by the next turn
         bool whole = false;   // the message waits for the library's socket or for memory to be closed
         Clock::time_point since;
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
+        std::string barred;             // why the connection is to end; empty: it is not
         FrontEndFault* fault = nullptr;
     };
 
     void run();
     void end_leaving();
+    void end_barred();
     void change_listeners();
     [[nodiscard]] std::vector<pollfd> interests(int& timeout_ms);
     void serve(Door& door, const pollfd* states);

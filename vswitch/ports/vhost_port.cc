@@ -16,8 +16,8 @@ VhostPort::VhostPort(std::uint32_t queues, std::span<const Server> servers, cons
     : queues_(queues), places_(places_file, 2 * queues) {
     for (const Server& server : servers) {
         const std::uint16_t rings_least = servers_.empty() ? 1 : 0;
-        servers_.push_back(
-            std::make_unique<VhostRings>(server.pool, *server.notifier, server.wakeups, rings_least));
+        servers_.push_back(std::make_unique<VhostRings>(server.pool, *server.notifier, *server.access,
+                                                        *server.relay, server.wakeups, rings_least));
     }
 }
 
@@ -44,17 +44,21 @@ void VhostPort::attach(int vid, std::uint64_t negotiated) {
 }
 
 void VhostPort::publish(Connection& one) {
-    const std::unique_ptr<virtio::Device> whole = open_device(one.vid, one.negotiated, one.rings, places_);
+    const std::unique_ptr<virtio::Device> whole =
+        open_device(one.vid, one.negotiated, {one.rings, one.disabled & ~one.rings}, places_);
     noted_ = one.vid;
-    one.signalled |= wake_drivers(*whole, one.signalled);
     std::vector<std::unique_ptr<virtio::Device>> parts = deal(*whole, servers_.size());
     for (std::size_t server = 0; server < servers_.size(); ++server)
         servers_[server]->publish(std::move(parts[server]), one.negotiated);
+    std::uint32_t placed = 0;
+    for (const auto& server : servers_)
+        placed |= server->wake_drivers(one.signalled);
+    one.signalled |= placed;
 }
 
 void VhostPort::serve(const Server& server) {
     const std::scoped_lock lock(control_);
-    servers_.front()->serve(*server.notifier, server.wakeups, server.pool);
+    servers_.front()->serve(*server.notifier, *server.access, server.wakeups, server.pool);
 }
 
 bool VhostPort::hide(int vid) {
@@ -77,19 +81,30 @@ void VhostPort::reclaim(int vid) {
 
 void VhostPort::stop_ring(int vid, std::uint16_t ring) {
     const std::scoped_lock lock(control_);
-    if (noted_ != vid || ring >= 2 * queues_)  // the first ring's stop has ended the device already
+    if (ring >= 2 * queues_)
+        return;
+    connection(vid).disabled &= ~(1U << ring);
+    if (noted_ != vid)  // the first ring's stop has ended the device already
         return;
     std::uint32_t& state = places_.of(ring).state;
     if (state == virtio::PackedPlace::kRunning)
         state = virtio::PackedPlace::kStopped;
 }
 
-void VhostPort::show(int vid, std::uint64_t negotiated) {
+bool VhostPort::show(int vid, std::uint64_t negotiated) {
     const std::scoped_lock lock(control_);
     Connection& one = connection(vid);
     one.negotiated = negotiated;
-    if (one.attached && live_ == vid && servers_.front()->is_reclaimed())
+    const bool shows = one.attached && live_ == vid && servers_.front()->is_reclaimed();
+    if (shows)
         publish(one);
+    return shows;
+}
+
+void VhostPort::wake_workers() {
+    const std::scoped_lock lock(control_);
+    for (const auto& server : servers_)
+        server->wake_worker();
 }
 
 void VhostPort::detach(int vid) {
@@ -114,6 +129,15 @@ void VhostPort::set_ring(int vid, std::uint16_t ring, bool enabled) {
     rings = enabled ? rings | bit : rings & ~bit;
 }
 
+void VhostPort::note_enable(int vid, std::uint16_t ring, bool enabled) {
+    if (ring >= 2 * queues_)
+        return;
+    const std::scoped_lock lock(control_);
+    const std::uint32_t bit = 1U << ring;
+    std::uint32_t& disabled = connection(vid).disabled;
+    disabled = enabled ? disabled & ~bit : disabled | bit;
+}
+
 void VhostPort::disconnected(int vid) {
     const std::scoped_lock lock(control_);
     std::erase_if(connections_, [vid](const Connection& one) { return one.vid == vid; });
@@ -131,7 +155,11 @@ std::string VhostPort::ring_fault() const {
 }
 
 std::string VhostPort::front_end_fault() const {
-    return front_end_.text(FrontEndFault::Clock::now());
+    std::string fault = front_end_.text(FrontEndFault::Clock::now());
+    for (const auto& server : servers_)
+        if (fault.empty())
+            fault = server->signal_fault();
+    return fault;
 }
 
 }  // namespace weir

@@ -39,9 +39,11 @@ class VhostPort {
   public:
     /// A worker that polls rings of the guest.
     struct Server {
-        Notifier* notifier;  ///< outlives the port
-        Wakeups* wakeups;    ///< outlives the port; null: the worker never sleeps
-        rte_mempool* pool;   ///< of the worker's packet buffers; outlives the port
+        Notifier* notifier;   ///< outlives the port
+        GuestAccess* access;  ///< likewise
+        Wakeups* wakeups;     ///< outlives the port; null: the worker never sleeps
+        rte_mempool* pool;    ///< of the worker's packet buffers; outlives the port
+        SignalRelay* relay;   ///< of all workers; outlives the port
     };
 
     /// @param queues ring pairs that may be used, 1 to limits::kQueuesMax
@@ -77,11 +79,17 @@ class VhostPort {
     void reclaim(int vid);
     /// The front-end stops the ring and gets its place. The devices are reclaimed.
     void stop_ring(int vid, std::uint16_t ring);
-    /// Publishes the rings of the connection if it is attached and the port's.
-    void show(int vid, std::uint64_t negotiated);
+    /// Publishes the rings of the connection if it is attached and the port's, and no device is published.
+    /// @return whether it did: wake_workers() follows, when the change is counted
+    [[nodiscard]] bool show(int vid, std::uint64_t negotiated);
+    /// The workers look at the port's rings anew. Those of other ports sleep on.
+    void wake_workers();
     /// The connection is hidden and reclaimed.
     void detach(int vid);
     void set_ring(int vid, std::uint16_t ring, bool enabled);
+    /// The front-end says so. The frames of a disabled transmit ring are taken, and go nowhere; those that
+    /// stand in a ring before it is enabled for the first time wait.
+    void note_enable(int vid, std::uint16_t ring, bool enabled);
     void disconnected(int vid);
     /// The guest has moved here: the next burst from it begins with a RARP frame of this MAC address.
     /// @param mac 48 bits, first wire byte lowest
@@ -92,7 +100,8 @@ class VhostPort {
     struct Connection {
         int vid;
         bool attached = false;
-        std::uint32_t rings = 0;      ///< bit n: ring n is enabled
+        std::uint32_t rings = 0;      ///< bit n: ring n is enabled, and the library uses it
+        std::uint32_t disabled = 0;   ///< bit n: ring n was disabled by a message, and has not stopped since
         std::uint32_t signalled = 0;  ///< bit n: ring n was placed, and its driver woken
         std::uint64_t negotiated = 0;
     };

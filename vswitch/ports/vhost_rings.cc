@@ -2,8 +2,10 @@
 #include "vswitch/ports/vhost_rings.h"
 
 #include <rte_arp.h>
+#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,10 +19,36 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kAnnounced = 1ULL << 63;
+constexpr std::uint64_t kMicrosPerSec = 1'000'000;
 constexpr unsigned kFaultBits = 8;
 constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
 
+/// Page faults of this thread.
+std::uint64_t faults_of_thread() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return static_cast<std::uint64_t>(usage.ru_minflt);
+}
+
 }  // namespace
+
+VhostRings::VhostRings(rte_mempool* pool, Notifier& notifier, GuestAccess& access, SignalRelay& relay,
+                       Wakeups* wakeups, std::uint16_t rings_least)
+    : Port(true),
+      pool_(pool),
+      notifier_(&notifier),
+      access_(&access),
+      pace_(rte_get_tsc_hz()),
+      relay_(relay),
+      wakeups_(wakeups),
+      rings_least_(rings_least),
+      rings_(rings_least) {
+    relay_.add(line_);
+}
+
+VhostRings::~VhostRings() {
+    relay_.remove(line_);
+}
 
 void VhostRings::publish(std::unique_ptr<virtio::Device> device, std::uint64_t negotiated) {
     published_ = std::move(device);
@@ -33,23 +61,40 @@ void VhostRings::publish(std::unique_ptr<virtio::Device> device, std::uint64_t n
     up_.store(!published_->misplaced || published_->misplaced->why != virtio::RingFault::kUnknown,
               std::memory_order_relaxed);
     device_.store(published_.get(), std::memory_order_release);
+    begin_epoch();
 }
 
 void VhostRings::reclaim() {
+    relay_.forget(line_);
     if (published_)
         return_indices(*published_);
     published_.reset();
     forget_kicks();
 }
 
-void VhostRings::announce(std::uint64_t mac) {
-    announced_.store(mac | kAnnounced, std::memory_order_release);
+/// Not by this thread: a front-end can make a write to its eventfd wait, and its waiters take their time.
+std::uint32_t VhostRings::wake_drivers(std::uint32_t done) {
+    std::uint32_t placed = 0;
+    for (virtio::Device::Lanes* lanes : {&published_->from_vm, &published_->to_vm})
+        for (const virtio::Lane& lane : lanes->all()) {
+            const std::uint32_t bit = 1U << lane.number;
+            placed |= bit;
+            if ((done & bit) == 0 && lane.call >= 0)
+                relay_.signal(line_, lane.number, lane.call);
+        }
+    return placed;
 }
 
-void VhostRings::serve(Notifier& notifier, Wakeups* wakeups, rte_mempool* pool) {
+void VhostRings::announce(std::uint64_t mac) {
+    announced_.store(mac | kAnnounced, std::memory_order_release);
+    begin_epoch();
+}
+
+void VhostRings::serve(Notifier& notifier, GuestAccess& access, Wakeups* wakeups, rte_mempool* pool) {
     forget_kicks();
     pool_ = pool;
     notifier_ = &notifier;
+    access_ = &access;
     wakeups_ = wakeups;
     if (published_)
         watch_kicks();
@@ -92,6 +137,15 @@ std::string VhostRings::ring_fault() const {
            std::to_string(ring / 2) + ": " + phrase(static_cast<virtio::RingFault>(fault & kFaultMask));
 }
 
+std::string VhostRings::signal_fault() const {
+    if (!pace_.relays(rte_rdtsc()))
+        return {};
+    const std::uint64_t us = pace_.longest() * kMicrosPerSec / rte_get_tsc_hz();
+    return "to interrupt its drivers took up to " + std::to_string(us) +
+           " us of a worker: a thread of its own does it for a minute; look for many waiters at the "
+           "front-end's call files";
+}
+
 void VhostRings::note_fault(std::uint16_t ring, virtio::RingFault fault) {
     ring_errors_.add(1);
     fault_.store(std::uint32_t{ring} << kFaultBits | static_cast<std::uint32_t>(fault),
@@ -105,6 +159,34 @@ rte_mbuf* VhostRings::make_announcement() {
     return rte_net_make_rarp_packet(pool_, &mac);
 }
 
+void VhostRings::begin_measured() {
+    measured_ = true;
+    measured_faults_ = faults_of_thread();
+    measured_from_ = rte_rdtsc();
+}
+
+void VhostRings::end_measured() {
+    const std::uint64_t cycles = rte_rdtsc() - measured_from_;
+    measured_ = false;
+    if (faults_of_thread() != measured_faults_)
+        fault_cycles_.fetch_add(cycles, std::memory_order_relaxed);
+}
+
+/// @return cycles of a signal that took long; 0: it did not
+inline std::uint64_t VhostRings::interrupt(const virtio::Lane& lane) {
+    const std::uint64_t before = rte_rdtsc();
+    if (pace_.relays(before)) [[unlikely]] {
+        relay_.signal(line_, lane.number, lane.call);
+        return 0;
+    }
+    notifier_->notify(lane.call);
+    const std::uint64_t cycles = rte_rdtsc() - before;
+    if (!pace_.is_slow(cycles)) [[likely]]
+        return 0;
+    pace_.note(cycles, before);
+    return cycles;
+}
+
 /// Counts and names the faults of a burst, and notifies the driver. @return the burst's frames
 std::uint16_t VhostRings::settle(virtio::Lane& lane, const virtio::BurstResult& result) {
     if (result.refused != 0) [[unlikely]] {
@@ -113,8 +195,7 @@ std::uint16_t VhostRings::settle(virtio::Lane& lane, const virtio::BurstResult& 
     }
     if (result.fault != virtio::RingFault::kNone && !std::exchange(lane.named, true)) [[unlikely]]
         note_fault(lane.number, result.fault);
-    if (result.notify && lane.call >= 0)
-        notifier_->notify(lane.call);
+    slow_signal_ = result.notify && lane.call >= 0 ? interrupt(lane) : 0;
     return result.frames;
 }
 
@@ -123,9 +204,11 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
     if (device == nullptr)
         return 0;
     if (announced_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        ring_is_disabled_ = false;
         frames[0] = make_announcement();
         return frames[0] != nullptr ? 1 : 0;
     }
+    const Visit visit(*this);
     virtio::Device::Lanes& lanes = device->from_vm;
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
@@ -136,6 +219,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             owes_chains_ = true;
         }
         const std::uint16_t got = settle(lane, result);
+        ring_is_disabled_ = lane.disabled;
         if (got != 0)
             return got;
     }
@@ -143,6 +227,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
 }
 
 void VhostRings::return_chains() {
+    const Visit visit(*this);
     settle(*owing_, show_used(*owing_));
     owes_chains_ = false;
 }
@@ -151,6 +236,7 @@ std::optional<std::uint64_t> VhostRings::peek_destination() {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->from_vm.count == 0)
         return std::nullopt;
+    const Visit visit(*this);
     virtio::Device::Lanes& lanes = device->from_vm;
     lanes.next = static_cast<std::uint16_t>(lanes.next + 1 < lanes.count ? lanes.next + 1 : 0);
     return virtio::peek_destination(lanes.lanes[lanes.next], device->terms, device->memory);
@@ -162,6 +248,7 @@ std::optional<std::size_t> VhostRings::watch(std::span<virtio::RingWatch> words)
         return 0;
     if (announced_.load(std::memory_order_relaxed) != 0)
         return std::nullopt;
+    const Visit visit(*this);
     std::size_t count = 0;
     for (const virtio::Lane& lane : device->from_vm.all()) {
         if (std::visit([](const auto& ring) { return ring.fault(); }, lane.ring) != virtio::RingFault::kNone)
@@ -180,6 +267,7 @@ Port::Wake VhostRings::ask_for_wake() {
         return Wake::kWill;  // the worker is woken when there is one
     if (announced_.load(std::memory_order_relaxed) != 0)
         return Wake::kReady;
+    const Visit visit(*this);
     Wake wake = Wake::kWill;
     for (virtio::Lane& lane : device->from_vm.all()) {
         if (std::visit([](const auto& ring) { return ring.fault(); }, lane.ring) != virtio::RingFault::kNone)
@@ -196,6 +284,7 @@ void VhostRings::forget_wake() {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr)
         return;
+    const Visit visit(*this);
     for (virtio::Lane& lane : device->from_vm.all())
         std::visit([](auto& ring) { ring.wish_kicks(false); }, lane.ring);
 }
@@ -204,6 +293,7 @@ void VhostRings::prefetch(Prefetch stage) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count != 1)
         return;
+    const Visit visit(*this);
     std::visit(
         [&](const auto& ring) {
             if (stage == Prefetch::kIndex)
@@ -226,6 +316,7 @@ std::uint16_t VhostRings::tx_lane(virtio::Device& device, virtio::Lane& lane, st
         straight_.add(result.straight);
     excess_ += result.excess;
     const std::uint16_t sent = settle(lane, result);
+    excess_ += static_cast<std::uint32_t>(slow_signal_ / limits::kDescriptorCycles);
     rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;
 }
@@ -234,6 +325,7 @@ std::uint16_t VhostRings::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count == 0)
         return 0;
+    const Visit visit(*this);
     auto& lanes = device->to_vm.lanes;
     if (device->to_vm.count == 1) [[likely]]
         return tx_lane(*device, lanes[0], {frames, count}, too_long_);

@@ -16,8 +16,11 @@
 
 #include "common/metrics.h"
 #include "vswitch/ports/foreign_files.h"
+#include "vswitch/ports/guest_access.h"
 #include "vswitch/ports/notifier.h"
 #include "vswitch/ports/port.h"
+#include "vswitch/ports/signal_pace.h"
+#include "vswitch/ports/signal_relay.h"
 #include "vswitch/ports/virtio/device.h"
 #include "vswitch/ports/wakeups.h"
 
@@ -27,15 +30,13 @@ class VhostRings final : public Port {
   public:
     /// @param pool of the owning worker; outlives this
     /// @param notifier of the owning worker; outlives this
+    /// @param access of the owning worker; outlives this
+    /// @param relay for signals that take long, and those of other threads; outlives this
     /// @param wakeups of the owning worker; outlives this; null: it never sleeps
     /// @param rings_least that rings() gives, also while there is no device
-    VhostRings(rte_mempool* pool, Notifier& notifier, Wakeups* wakeups, std::uint16_t rings_least)
-        : Port(true),
-          pool_(pool),
-          notifier_(&notifier),
-          wakeups_(wakeups),
-          rings_least_(rings_least),
-          rings_(rings_least) {}
+    VhostRings(rte_mempool* pool, Notifier& notifier, GuestAccess& access, SignalRelay& relay,
+               Wakeups* wakeups, std::uint16_t rings_least);
+    ~VhostRings() override;
 
     std::uint16_t rx_burst(rte_mbuf** frames, std::uint16_t max) override;
     void return_chains() override;
@@ -55,27 +56,65 @@ class VhostRings final : public Port {
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
     /// Why a ring is stopped until its driver sets it up again; empty when none is. Any thread.
     [[nodiscard]] std::string ring_fault() const;
+    /// Why another thread interrupts the guest's drivers; empty: its worker does. Any thread.
+    [[nodiscard]] std::string signal_fault() const;
 
     /// The worker polls these rings from now on; it has no device.
     void publish(std::unique_ptr<virtio::Device> device, std::uint64_t negotiated);
     /// The worker finds no device any more. @return it may still use one: wait for quiescence before
     /// reclaim()
-    [[nodiscard]] bool hide() { return device_.exchange(nullptr) != nullptr; }
+    [[nodiscard]] bool hide() {
+        const bool used = device_.exchange(nullptr) != nullptr;
+        begin_epoch();
+        return used;
+    }
     /// Ends the hidden device and gives the library its indices.
     void reclaim();
     [[nodiscard]] bool is_reclaimed() const { return published_ == nullptr; }
+    /// Ends the worker's sleep: after something that it may find has changed, and was counted.
+    void wake_worker() {
+        if (wakeups_ != nullptr)
+            wakeups_->ring();
+    }
+    /// Interrupts the drivers of the published rings that are not in `done`: a device before this one may
+    /// have shown chains and ended before it signalled. @param done bit n: not ring n @return bit n: the
+    /// device has ring n
+    std::uint32_t wake_drivers(std::uint32_t done);
     /// The guest has gone; its device is reclaimed.
     void take_down() { up_.store(false, std::memory_order_relaxed); }
     /// The next burst begins with a RARP frame of this MAC address.
     /// @param mac 48 bits, first wire byte lowest
     void announce(std::uint64_t mac);
     /// Another worker polls from now on, and its pool's buffers are taken. Neither is polling.
-    void serve(Notifier& notifier, Wakeups* wakeups, rte_mempool* pool);
+    void serve(Notifier& notifier, GuestAccess& access, Wakeups* wakeups, rte_mempool* pool);
 
   private:
+    /// The worker is at this guest's rings for a scope.
+    class Visit {
+      public:
+        explicit Visit(VhostRings& rings) : rings_(rings) {
+            rings.access_->enter(rings);
+            if (rings.access_->measures()) [[unlikely]]
+                rings.begin_measured();
+        }
+        ~Visit() {
+            if (rings_.measured_) [[unlikely]]
+                rings_.end_measured();
+            rings_.access_->leave();
+        }
+        Visit(const Visit&) = delete;
+        Visit& operator=(const Visit&) = delete;
+
+      private:
+        VhostRings& rings_;
+    };
+    [[gnu::cold]] void begin_measured();
+    [[gnu::cold]] void end_measured();
+    void begin_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
     void watch_kicks();
     void forget_kicks();
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
+    std::uint64_t interrupt(const virtio::Lane& lane);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
     std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
@@ -83,10 +122,18 @@ class VhostRings final : public Port {
 
     rte_mempool* pool_;
     Notifier* notifier_;
+    GuestAccess* access_;
+    bool measured_ = false;              ///< this burst is
+    std::uint64_t measured_from_ = 0;    ///< cycles
+    std::uint64_t measured_faults_ = 0;  ///< of the thread, before
+    SignalPace pace_;
+    std::uint64_t slow_signal_ = 0;  ///< cycles of the last burst's signal, if it was slow
     Counter ring_errors_;
     Counter straight_;
     virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet
     std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
+    SignalRelay& relay_;
+    SignalRelay::Line line_;
     // The control side's own.
     Wakeups* wakeups_;
     std::uint16_t rings_least_;

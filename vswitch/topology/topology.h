@@ -34,6 +34,7 @@
 #include "vswitch/ports/nic_port.h"
 #include "vswitch/ports/notifier.h"
 #include "vswitch/ports/quiescence.h"
+#include "vswitch/ports/signal_relay.h"
 #include "vswitch/ports/vhost_driver.h"
 #include "vswitch/qos/guarantees/guarantee_meter.h"
 #include "vswitch/topology/tunnels.h"
@@ -290,8 +291,9 @@ class Topology final : public SwitchControl {
     std::unique_ptr<LinkShare> in_share_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;
     std::vector<std::unique_ptr<Notifier>> notifiers_;  // by worker
-    std::vector<Appliance> appliances_;                 // by index as in config_
-    std::unique_ptr<Tunnels> tunnels_;                  // outlives the workers
+    SignalRelay relay_;
+    std::vector<Appliance> appliances_;  // by index as in config_
+    std::unique_ptr<Tunnels> tunnels_;   // outlives the workers
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<WorkerThread>> threads_;   // while time is real
     std::vector<std::unique_ptr<SteppedWorker>> stepped_;  // on a stepped clock

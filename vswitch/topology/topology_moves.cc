@@ -128,8 +128,11 @@ void Topology::balance(Nanos now) {
 }
 
 VhostPort::Server Topology::server_of(WorkerId worker) {
-    return {
-        .notifier = notifiers_[worker].get(), .wakeups = wakeups_of(worker), .pool = eal_.pools().of(worker)};
+    return {.notifier = notifiers_[worker].get(),
+            .access = &quiescence_.access(worker),
+            .wakeups = wakeups_of(worker),
+            .pool = eal_.pools().of(worker),
+            .relay = &relay_};
 }
 
 /// The port's notifications, wakeups and buffers are of the worker that polls it. A device keeps the pool

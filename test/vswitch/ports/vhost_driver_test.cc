@@ -38,7 +38,9 @@ struct Driver {
     Quiescence quiescence{(buffer_pool(), 1U)};
     VhostDriver driver{quiescence};
     Notifier notifier;
-    VhostPort port{1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}}};
+    GuestAccess access;
+    SignalRelay relay;
+    VhostPort port{1, std::array{VhostPort::Server{&notifier, &access, nullptr, buffer_pool(), &relay}}};
 
     /// Why no front-end can come to the vNIC; empty: one can.
     std::string fault(const VnicConfig& vnic) {
@@ -150,7 +152,9 @@ TEST_CASE("a socket that a killed switch left is taken over, and nothing else th
 
 TEST_CASE("a port without a connection gives and takes nothing") {
     Notifier notifier;
-    VhostPort port(1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}});
+    GuestAccess access;
+    SignalRelay relay;
+    VhostPort port(1, std::array{VhostPort::Server{&notifier, &access, nullptr, buffer_pool(), &relay}});
     rte_mbuf* frame = nullptr;
     CHECK(port.rings().rx_burst(&frame, 1) == 0);
     CHECK(port.rings().tx_burst(&frame, 0) == 0);
@@ -164,7 +168,9 @@ TEST_CASE("a port without a connection gives and takes nothing") {
 TEST_CASE("a second connection neither resets nor ends the live one, and takes over when that goes") {
     using namespace weir::vhost;
     Notifier notifier;
-    VhostPort port(1, std::array{VhostPort::Server{&notifier, nullptr, buffer_pool()}});
+    GuestAccess access;
+    SignalRelay relay;
+    VhostPort port(1, std::array{VhostPort::Server{&notifier, &access, nullptr, buffer_pool(), &relay}});
     const auto detach = [&port](int vid) {
         const bool used = port.hide(vid);
         port.reclaim(vid);
@@ -196,7 +202,7 @@ TEST_CASE("a second connection neither resets nor ends the live one, and takes o
     CHECK(port.hide(4));
     CHECK(port.rings().up());  // a message changes its rings
     port.reclaim(4);
-    port.show(4, mask({kMtu}));
+    CHECK(port.show(4, mask({kMtu})));
     CHECK(port.rings().features() == std::vector<std::string>{"mtu"});
     CHECK(detach(4));
 }

@@ -232,7 +232,7 @@ class SpreadVnic {
         return true;
     }
     /// The first server's worker takes buffers of this pool from now on.
-    void serve_from(rte_mempool* pool) { port_.serve({&notifiers_[0], &quiescence_.wakeups(0), pool}); }
+    void serve_from(rte_mempool* pool) { port_.serve(server(0, pool)); }
     /// Of the next frame that the guest has put into the first server's rings; null: there is none.
     rte_mempool* pool_of_next() {
         rte_mbuf* frame = nullptr;
@@ -249,9 +249,15 @@ class SpreadVnic {
   private:
     Quiescence quiescence_{(buffer_pool(), kSpreadOver)};
     std::array<Notifier, kSpreadOver> notifiers_;
-    VhostPort port_{kPairsMost,
-                    std::array{VhostPort::Server{&notifiers_[0], &quiescence_.wakeups(0), buffer_pool()},
-                               VhostPort::Server{&notifiers_[1], &quiescence_.wakeups(1), buffer_pool()}}};
+    SignalRelay relay_;
+    [[nodiscard]] VhostPort::Server server(WorkerId worker, rte_mempool* pool) {
+        return {.notifier = &notifiers_[worker],
+                .access = &quiescence_.access(worker),
+                .wakeups = &quiescence_.wakeups(worker),
+                .pool = pool,
+                .relay = &relay_};
+    }
+    VhostPort port_{kPairsMost, std::array{server(0, buffer_pool()), server(1, buffer_pool())}};
     weir::test::TempFolder folder_;
     VnicConfig config_;
     VhostDriver driver_{quiescence_};
@@ -324,6 +330,41 @@ TEST_CASE("both workers' rings go on where they were when messages change them")
         REQUIRE(guest.enable(1, true));
         CHECK(vnic.ring_counts() == std::array<std::uint16_t, 2>{1, 1});
         check_all_came(guest, vnic);
+    }
+}
+
+TEST_CASE("frames of a disabled transmit ring are taken and marked, and none comes when it is enabled") {
+    const bool packed = GENERATE(false, true);
+    CAPTURE(packed);
+    SpreadVnic vnic;
+    PairsGuest guest(vnic.socket(), packed);
+    REQUIRE(guest.start(2));
+    VhostRings& rings = vnic.rings(1);
+    // Frames that come now, and whether all are of a disabled ring.
+    const auto take = [&rings](bool disabled) {
+        rte_mbuf* frame = nullptr;
+        unsigned count = 0;
+        for (; rings.rx_burst(&frame, 1) == 1; ++count) {
+            CHECK(rings.ring_is_disabled() == disabled);
+            rte_pktmbuf_free(frame);
+        }
+        return count;
+    };
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 5; ++i)
+            CHECK(guest.send(1));  // they stand in the ring when it is disabled
+        REQUIRE(guest.enable(1, false));
+        CHECK(take(true) == 5);
+        CHECK(guest.send(1));
+        CHECK(take(true) == 1);
+        CHECK(guest.all_taken(1));
+        CHECK(guest.send(0));  // of an enabled ring
+        CHECK(vnic.take(0)[0].size() == static_cast<std::size_t>(round) + 1);
+        CHECK_FALSE(vnic.rings(0).ring_is_disabled());
+        REQUIRE(guest.enable(1, true));
+        CHECK(take(false) == 0);
+        CHECK(guest.send(1));
+        CHECK(take(false) == 1);
     }
 }
 

@@ -1,6 +1,8 @@
 // vhost_switch.cc - the worker's thread, and neighbors that send all the time.
 #include "test/vswitch/ports/vhost_switch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -13,9 +15,14 @@ VhostSwitch::VhostSwitch(unsigned vnics, const std::string& kept) : driver_(harn
         VnicConfig config = vm(n);
         config.mode = VhostMode::kServer;
         config.socket = socket(n);
-        ports_.push_back(
-            std::make_unique<VhostPort>(1, std::array{VhostPort::Server{&notifier_, nullptr, buffer_pool()}},
-                                        kept.empty() ? "" : kept + "/" + config.name));
+        ports_.push_back(std::make_unique<VhostPort>(
+            1,
+            std::array{VhostPort::Server{.notifier = &notifier_,
+                                         .access = &harness_.quiescence().access(0),
+                                         .wakeups = nullptr,
+                                         .pool = buffer_pool(),
+                                         .relay = &relay_}},
+            kept.empty() ? "" : kept + "/" + config.name));
         ids_.push_back(harness_.add(config, ports_.back()->rings()));
         driver_.add(config, *ports_.back());
     }
@@ -30,11 +37,13 @@ VhostSwitch::~VhostSwitch() {
 void VhostSwitch::start() {
     stop_ = false;
     worker_ = std::thread([this] {
+        harness_.quiescence().access(0).set_thread(gettid());
         while (!stop_.load(std::memory_order_relaxed)) {
             harness_.now = kNanosPerSec + static_cast<Nanos>((Clock::now() - began_).count());
             harness_.turn();
             turns_.store(turns() + 1, std::memory_order_relaxed);
         }
+        harness_.quiescence().access(0).set_thread(0);
     });
 }
 

@@ -48,6 +48,7 @@ class VhostSwitch {
     SwitchHarness harness_;
     VhostDriver driver_;
     Notifier notifier_;
+    SignalRelay relay_;
     std::vector<std::unique_ptr<VhostPort>> ports_;
     std::vector<VnicId> ids_;
     Clock::time_point began_ = Clock::now();

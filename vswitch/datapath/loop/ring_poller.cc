@@ -37,6 +37,7 @@ RingPoller::RingPoller(const Setup& setup)
       from_outside_(setup.from_outside),
       bill_(setup.bill),
       stats_(setup.stats),
+      access_(setup.access),
       shared_(setup.shared),
       coalesce_cycles_(setup.coalesce_cycles),
       turn_(setup.turn),
@@ -72,8 +73,8 @@ void RingPoller::remove(VnicPath& vnic) {
 }
 
 /// Devices have come or gone, whose words were looked at.
-[[gnu::noinline]] void RingPoller::poll_all_again(std::uint64_t changes) {
-    silent_.wake_all([this](VnicPath& vnic) { polled_.push_back(&vnic); });
+[[gnu::noinline]] void RingPoller::poll_changed(std::uint64_t changes) {
+    silent_.wake_changed([this](VnicPath& vnic) { polled_.push_back(&vnic); });
     changes_ = changes;
 }
 
@@ -192,6 +193,10 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
         return 0;
     }
     ++vnic.stats.bursts;
+    if (port.ring_is_disabled()) [[unlikely]] {
+        drop_disabled(vnic, {frames.data(), count});
+        return 0;
+    }
     const bool in_pieces = Intake::needed_for({frames.data(), count});
     // Guards, trackers and captures read bytes behind the head.
     if (port.owes_chains() &&
@@ -207,6 +212,24 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
     if (port.owes_chains())
         port.return_chains();
     return count;
+}
+
+/// Frames of a ring that the guest has disabled: they would be old when it is enabled again. The guest pays
+/// for the poll.
+[[gnu::noinline]] void RingPoller::drop_disabled(VnicPath& vnic, std::span<rte_mbuf*> frames) {
+    Port& port = *vnic.fixed.port;
+    if (port.owes_chains()) {
+        if (stages_.tap.on())
+            fetch_payloads(frames);
+        port.return_chains();
+    }
+    for (rte_mbuf* frame : frames) {
+        const std::uint64_t bytes = frame->pkt_len + vnic.fixed.overhead_bytes;
+        vnic.stats.from_vm.offered.add(1, bytes);
+        stages_.tap.drop(vnic.stats.from_vm, CapturePoint::from_vm(vnic.fixed.id), frame, bytes,
+                         DropReason::kRingDisabled);
+    }
+    bill_.charge(vnic);
 }
 
 /// Forwards a piece of a burst with super-frames, at most `most` frames, if the vNIC's quota has room for the
@@ -310,7 +333,7 @@ unsigned RingPoller::poll_vnics(Nanos now) {
     constexpr unsigned kTurnsOfPromises = 8;
     if (promises_late_ && ++turns_of_promises_ % kTurnsOfPromises != 0)
         return 0;
-    silent_.sweep([this](VnicPath& vnic) { polled_.push_back(&vnic); });
+    silent_.sweep(access_, [this](VnicPath& vnic) { polled_.push_back(&vnic); });
     unsigned moved = 0;
     CycleShare& share = bill_.share();
     std::size_t marked = next_;

@@ -34,6 +34,7 @@ class RingPoller {
         FromOutside& from_outside;
         CycleBill& bill;
         WorkerStats& stats;             ///< polls are counted there
+        GuestAccess& access;            ///< of the worker
         bool shared;                    ///< there are other workers
         std::uint64_t coalesce_cycles;  ///< how long a ring that gave a small burst is left to fill
         PollTurn::Profile turn;
@@ -54,7 +55,7 @@ class RingPoller {
         turn_.begin(start);
         if (changes == changes_) [[likely]]
             return false;
-        poll_all_again(changes);
+        poll_changed(changes);
         return true;
     }
     /// @param moved frames of the whole turn
@@ -78,7 +79,8 @@ class RingPoller {
     unsigned serve_leaving(Nanos now);
     unsigned poll_vnic(VnicPath& vnic, Nanos now);
     unsigned forward_piece(VnicPath& vnic, std::size_t most, Nanos now);
-    void poll_all_again(std::uint64_t changes);
+    void drop_disabled(VnicPath& vnic, std::span<rte_mbuf*> frames);
+    void poll_changed(std::uint64_t changes);
     [[nodiscard]] bool falls_silent(VnicPath& vnic);
     void finish_poll(VnicPath& vnic, unsigned frames);
     void pay_by_promise(VnicPath& vnic, std::uint64_t tokens, unsigned frames, Nanos now);
@@ -89,6 +91,7 @@ class RingPoller {
     FromOutside& from_outside_;
     CycleBill& bill_;
     WorkerStats& stats_;
+    GuestAccess& access_;
     bool shared_;
     std::uint64_t coalesce_cycles_;
     PollTurn turn_;

@@ -17,6 +17,7 @@ Worker::Worker(const Setup& setup)
               .from_outside = from_outside_,
               .bill = bill_,
               .stats = stats,
+              .access = setup.quiescence.access(setup.stages.worker),
               .shared = setup.stages.inboxes.size() > 1,
               .coalesce_cycles = setup.coalesce_cycles,
               .turn = setup.turn}),
@@ -28,8 +29,8 @@ Worker::Worker(const Setup& setup)
 unsigned Worker::run_once(Nanos now, std::uint64_t start) {
     quiescence_.checkpoint(id_);
     bill_.start(start);
-    if (rings_.begin_turn(start, quiescence_.changes())) [[unlikely]]
-        housekeeping_next();  // the agent may wait for commands
+    if (rings_.begin_turn(start, quiescence_.changes()) && control_.waits()) [[unlikely]]
+        housekeeping_next();  // the agent waits for its commands
     unsigned moved = 0;
     if (now >= wheel_.next_due())
         moved += wake_due(now);

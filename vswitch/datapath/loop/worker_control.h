@@ -151,6 +151,8 @@ class WorkerControl {
         return true;
     }
 
+    /// There is a command to take.
+    [[nodiscard]] bool waits() const { return !commands_.empty(); }
     [[nodiscard]] bool take(WorkerCommand& command) { return commands_.pop(command); }
     void done() { done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 

@@ -9,13 +9,6 @@
 #include "vswitch/ports/virtio/left_payload.h"
 
 namespace weir {
-namespace {
-
-/// Price of a descriptor that a receiver has too many; measured: 10 to 12 in the cache.
-constexpr std::uint64_t kDescriptorCycles = 12;
-
-}  // namespace
-
 Delivery::Delivery(const Setup& setup)
     : setup_(setup),
       waiting_({.worker = setup.worker,
@@ -135,7 +128,7 @@ std::uint16_t Delivery::post(WorkerId worker, const VnicFixed& to, const Run& ru
 /// A receiver whose ring is made of needless descriptors pays for them itself.
 void Delivery::charge_excess(VnicPath& to) {
     if (const std::uint32_t excess = to.fixed.port->take_excess(); excess != 0) [[unlikely]]
-        setup_.bill.divert(to, excess * kDescriptorCycles);
+        setup_.bill.divert(to, excess * limits::kDescriptorCycles);
 }
 
 void Delivery::send_plain(const Origin& origin, VnicPath& to, rte_mbuf** frames, std::uint16_t count,

@@ -41,6 +41,7 @@ struct Lane {
     int call = -1;             ///< eventfd of the driver; -1: it polls
     bool named = false;        ///< its fault was counted
     bool kicks = false;        ///< a kick of the driver ends its worker's sleep
+    bool disabled = false;     ///< a transmit ring whose frames are taken and dropped
 };
 
 /// Frames that a burst moved, and its effects besides.

@@ -60,16 +60,22 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a port that comes or goes, and changed rates, end every silence") {
+TEST_CASE("a port that comes or goes, and changed rates, end the silence of their own ring") {
     SilentHost host;
     host.fall_silent();
+    host.port().renew();
     host.switch_.quiescence().changed();
     CHECK(host.is_polled());
+    host.fall_silent();
+    host.switch_.port(host.vm2).renew();
+    host.switch_.quiescence().changed();
+    CHECK_FALSE(host.is_polled());
     host.fall_silent();
     host.switch_.change(host.vm1, vm(1));
     CHECK(host.is_polled());
     host.fall_silent();
     host.switch_.remove(host.vm1);
+    host.switch_.port(host.vm2).renew();
     host.switch_.quiescence().changed();
     host.turns(2);
     CHECK(host.switch_.port(host.vm2).rx_calls != 0);
@@ -86,8 +92,9 @@ TEST_CASE("a ring with a promise of packets, or that cannot be watched, is alway
     CHECK(host.switch_.port(host.vm2).rx_calls > before + SilentRings::kAfterPolls);
 }
 
-TEST_CASE("of many silent rings each that changes is polled within a few turns") {
+TEST_CASE("200 silent rings that change at once are all polled within four turns") {
     constexpr unsigned kVms = 200;
+    constexpr unsigned kTurns = 4;  // 64 words in each
     SwitchHarness host;
     std::vector<VnicId> ids;
     for (unsigned i = 1; i <= kVms; ++i) {
@@ -101,8 +108,35 @@ TEST_CASE("of many silent rings each that changes is polled within a few turns")
         port.offered.push_back(frame(mac((i + 1) % kVms + 1), mac(i + 1)));
         ++port.word;
     }
-    for (unsigned turns = 0; turns < 2 * kVms; ++turns)
+    for (unsigned turns = 0; turns < kTurns; ++turns)
         host.turn();
     for (const VnicId id : ids)
         CHECK(host.stats(id).from_vm.delivered.packets == 1);
+}
+
+TEST_CASE("of 200 silent rings every third that changes is polled, and the others stay silent") {
+    constexpr unsigned kVms = 200;
+    SwitchHarness host;
+    std::vector<VnicId> ids;
+    for (unsigned i = 1; i <= kVms; ++i) {
+        ids.push_back(host.add(vm(i), [](FakePort& port) { port.watched = true; }));
+        host.port(ids.back()).read_at_once();
+    }
+    for (unsigned turns = 0; turns < 2 * SilentRings::kAfterPolls; ++turns)
+        host.turn();
+    for (unsigned round = 0; round < 6; ++round) {
+        std::vector<unsigned> calls;
+        for (const VnicId id : ids)
+            calls.push_back(host.port(id).rx_calls);
+        const auto changes = [round](unsigned i) { return i % 3 == round % 3; };
+        for (unsigned i = 0; i < kVms; ++i)
+            if (changes(i))
+                ++host.port(ids[i]).word;
+        for (unsigned turns = 0; turns < 5; ++turns)
+            host.turn();
+        for (unsigned i = 0; i < kVms; ++i)
+            CHECK((host.port(ids[i]).rx_calls != calls[i]) == changes(i));
+        for (unsigned turns = 0; turns < 2 * SilentRings::kAfterPolls; ++turns)
+            host.turn();
+    }
 }

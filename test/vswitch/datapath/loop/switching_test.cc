@@ -49,6 +49,31 @@ TEST_CASE("a broadcast reaches every VM of its VLAN but its sender, and the wire
     CHECK(host.stats(vm1).from_vm.delivered.packets == 1);
 }
 
+TEST_CASE("frames of a ring that the guest has disabled are counted and go nowhere") {
+    const bool leaves = GENERATE(false, true);
+    constexpr std::size_t kBytes = 1200;
+    SwitchHarness host;
+    const VnicId vm1 = host.add(vm(1), [&](FakePort& port) { port.leaves = leaves; });
+    const VnicId vm2 = host.add(vm(2));
+    const auto offer = [&](unsigned count) {
+        for (unsigned i = 0; i < count; ++i)
+            host.port(vm1).offered.push_back(frame(mac(2), mac(1), i, kBytes));
+        host.settle();
+    };
+    host.port(vm1).disable(true);
+    offer(5);
+    host.run(10'000);
+    const DirectionStats& stats = host.stats(vm1).from_vm;
+    CHECK(host.port(vm1).offered.empty());
+    CHECK(stats.offered.packets == 5);
+    CHECK(stats.offered.bytes == 5 * (kBytes + kOverhead));
+    CHECK(drops(stats, DropReason::kRingDisabled) == 5);
+    host.port(vm1).disable(false);
+    offer(3);
+    CHECK(host.port(vm2).received.size() == 3);
+    CHECK(drops(stats, DropReason::kRingDisabled) == 5);
+}
+
 TEST_CASE("a group frame from the wire reaches the VMs of its VLAN only") {
     RingNic nic;
     SwitchHarness host({}, &nic);

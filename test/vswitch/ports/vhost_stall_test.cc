@@ -1,0 +1,141 @@
+// vhost_stall_test.cc - guests whose memory makes the worker wait are named, disconnected and barred; others
+// are served. Source: docs/algorithms.md 3.20. Units: frames; bytes.
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "test/support/catch.h"
+#include "test/vswitch/ports/vhost_switch.h"
+
+using namespace weir;
+using namespace weir::testing;
+
+namespace {
+
+constexpr unsigned kAttacker = 3;
+
+/// Fills the file and punches it whole, again and again, with the rings' pages last: each access to them
+/// meanwhile sleeps for as long as the whole range takes.
+class Puncher {
+  public:
+    explicit Puncher(int file) : thread_([this, file] { run(file); }) {}
+    ~Puncher() {
+        stop_ = true;
+        thread_.join();
+    }
+    Puncher(const Puncher&) = delete;
+    Puncher& operator=(const Puncher&) = delete;
+
+  private:
+    static constexpr off_t kBytes = 512L << 20;
+    void run(int file) {
+        while (!stop_) {
+            if (fallocate(file, 0, 0, kBytes) != 0)
+                return;
+            fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kBytes);
+        }
+    }
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a front-end that punches its memory is named and barred, and its neighbors go on") {
+    VhostSwitch where(5);
+    where.start();
+    Neighbors neighbors(where);
+    Vm attacker(where, kAttacker);
+    REQUIRE(attacker.start(where, kAttacker));
+    {
+        const Puncher puncher(attacker.guest.memory.regions()[0].file.number());
+        CHECK(until([&] {
+            return where.port(kAttacker).front_end_fault().find("made a worker wait") != std::string::npos;
+        }));
+    }
+    CHECK(until([&] { return !where.rings(kAttacker).up(); }));
+    attacker.guest.restart();
+    CHECK_FALSE(attacker.guest.frontend.ask(hostile::kGetFeatures));  // no front-end is served for a minute
+    neighbors.end();
+    CHECK(neighbors.unharmed());
+    where.stop();
+}
+
+TEST_CASE("a guest that sends from pages that are not there, again and again, is named and barred") {
+    VhostSwitch where(5);
+    where.start();
+    Neighbors neighbors(where);
+    Vm attacker(where, kAttacker);
+    REQUIRE(attacker.start(where, kAttacker));
+    hostile::Guest& guest = attacker.guest;
+    hostile::Virtqueue& ring = guest.ring(hostile::kTransmit);
+    const int file = guest.memory.regions()[0].file.number();
+    CHECK(until([&] {
+        while (ring.reap()) {
+        }
+        fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, hostile::Guest::kTransmitBuffersAt,
+                  hostile::Guest::kRingSize * hostile::Guest::kTransmitBufferBytes);
+        while (ring.free() != 0) {
+            const hostile::Buffer buffer{
+                hostile::Guest::kTransmitBuffersAt +
+                    std::uint64_t{ring.next()} * hostile::Guest::kTransmitBufferBytes,
+                hostile::Guest::kTransmitBufferBytes};
+            ring.add({&buffer, 1});
+        }
+        (void)guest.taken();
+        return where.port(kAttacker).front_end_fault().find("pages of it were not there") !=
+               std::string::npos;
+    }));
+    CHECK(until([&] { return !where.rings(kAttacker).up(); }));
+    neighbors.end();
+    CHECK(neighbors.unharmed());
+    where.stop();
+}
+
+TEST_CASE("signals of a driver whose file has thousands of waiters go by way of another thread, and arrive") {
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit files{before.rlim_max, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    const int most = static_cast<int>(std::min<rlim_t>(files.rlim_cur, 20'000)) - 1000;
+    VhostSwitch where(5);
+    where.start();
+    Neighbors neighbors(where);  // vm5 sends to vm3 all the time
+    Vm receiver(where, kAttacker);
+    REQUIRE(receiver.start(where, kAttacker));
+    hostile::Guest& guest = receiver.guest;
+    const hostile::File call = hostile::File::event();
+    const hostile::File waits(epoll_create1(EPOLL_CLOEXEC));
+    std::vector<hostile::File> waiters;
+    for (int i = 0; i < most; ++i) {
+        waiters.emplace_back(dup(call.number()));
+        epoll_event event{.events = EPOLLIN, .data = {}};
+        REQUIRE(epoll_ctl(waits.number(), EPOLL_CTL_ADD, waiters.back().number(), &event) == 0);
+    }
+    guest.frontend.send(hostile::kSetVringCall, std::uint64_t{hostile::kReceive}, {call.number()});
+    guest.ring(hostile::kReceive).unmute();
+    const auto receive = [&] { guest.receive([](std::span<const std::uint8_t>) {}); };
+    CHECK(until([&] {
+        receive();
+        return where.port(kAttacker).front_end_fault().find("to interrupt its drivers") != std::string::npos;
+    }));
+    for (int i = 0; i < 3; ++i) {
+        std::uint64_t count = 0;
+        (void)!read(call.number(), &count, sizeof(count));
+        CHECK(until([&] {
+            receive();
+            return read(call.number(), &count, sizeof(count)) == sizeof(count);
+        }));
+    }
+    guest.stop();
+    neighbors.end();
+    CHECK(neighbors.unharmed());
+    where.stop();
+    setrlimit(RLIMIT_NOFILE, &before);
+}

@@ -1,0 +1,71 @@
+// stall_watch.h - a thread that looks whether workers wait in guests' memory, and says which guest it was.
+// Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 200 times a
+// second; watch() and forget() by any that the callback does not wait for.
+//
+// A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
+// else there sleeps. Pages that are cleared take no sleep, but page faults: with many of them the worker
+// itself is asked to count them and their time, burst by burst, until there are few again.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+#include "vswitch/ports/foreign_files.h"
+#include "vswitch/ports/guest_access.h"
+#include "vswitch/ports/port.h"
+#include "vswitch/ports/stall_score.h"
+
+namespace weir {
+
+class StallWatch {
+  public:
+    /// Bars the guest at a socket for a time. @param why in one line
+    using Bar = std::function<void(const std::string& socket, const std::string& why, Nanos time)>;
+
+    /// @param workers outlive this
+    StallWatch(std::span<GuestAccess* const> workers, Bar bar);
+    ~StallWatch();
+    StallWatch(const StallWatch&) = delete;
+    StallWatch& operator=(const StallWatch&) = delete;
+
+    /// @param port outlives forget()
+    void watch(const Port& port, const std::string& socket);
+    void forget(const Port& port);
+
+  private:
+    struct Worker {
+        GuestAccess* access;
+        int thread = 0;
+        FileHandle state;  ///< /proc/self/task/THREAD/stat
+        std::uint64_t faults = 0;
+        Nanos many_faults = 0;  ///< when there were some last
+    };
+    struct Guest {
+        std::string socket;
+        std::uint64_t fault_cycles = 0;  ///< at the last look
+    };
+
+    void run();
+    void look_at(Worker& worker, Nanos now);
+    void look_at_faults(Nanos now);
+    void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);
+
+    Bar bar_;
+    std::vector<Worker> workers_;
+    std::mutex mutex_;  // of the following
+    std::map<const Port*, Guest> guests_;
+    StallScore<std::string> score_;
+    bool stop_ = false;
+    std::condition_variable stopped_;
+    std::thread thread_;
+};
+
+}  // namespace weir
