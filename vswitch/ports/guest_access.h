@@ -18,6 +18,9 @@ class alignas(64) GuestAccess {
     void leave() { at_.store(nullptr, std::memory_order_relaxed); }
     /// Null: it is at no guest's rings.
     [[nodiscard]] const Port* at() const { return at_.load(std::memory_order_relaxed); }
+    /// From now on frames are under way whose payloads are left in this guest's memory; null: no longer.
+    void lend(const Port* port) { lender_.store(port, std::memory_order_relaxed); }
+    [[nodiscard]] const Port* lender() const { return lender_.load(std::memory_order_relaxed); }
 
     /// The worker counts page faults from now on, or no longer.
     void measure(bool wanted) { measures_.store(wanted, std::memory_order_relaxed); }
@@ -29,6 +32,7 @@ class alignas(64) GuestAccess {
 
   private:
     std::atomic<const Port*> at_{nullptr};
+    std::atomic<const Port*> lender_{nullptr};
     std::atomic<bool> measures_{false};
     std::atomic<int> thread_{0};
 };

@@ -41,6 +41,9 @@ class Port {
     [[nodiscard]] bool ring_is_disabled() const { return ring_is_disabled_; }
     /// tx_burst() takes frames whose payloads are left. Any worker.
     [[nodiscard]] bool takes_left_payloads() const { return takes_left_payloads_; }
+    /// rx_burst() copies payloads from now on and leaves none: it is to be known in whose memory a worker
+    /// waits. Any thread.
+    void copy_payloads() { copies_payloads_.store(true, std::memory_order_relaxed); }
     /// Frames that tx_burst() copied out of their senders' memory. Any thread.
     [[nodiscard]] virtual std::uint64_t straight_frames() const { return 0; }
     /// Destination of the frame that rx_burst() would give first, 48 bits, first wire byte lowest; none: no
@@ -107,6 +110,7 @@ class Port {
 
     std::atomic<std::uint32_t> epoch_{0};
     std::atomic<std::uint64_t> fault_cycles_{0};
+    std::atomic<bool> copies_payloads_{false};
     bool owes_chains_ = false;
     bool ring_is_disabled_ = false;
     bool wasted_ = false;

@@ -16,6 +16,8 @@ namespace weir {
 namespace {
 
 constexpr Nanos kPeriod = 5'000'000;
+/// While all workers sleep until a guest kicks, or the like.
+constexpr Nanos kIdlePeriod = 50'000'000;
 /// Page faults of a period with which a worker counts their time: 1,000 per second.
 constexpr std::uint64_t kManyFaults = 5;
 constexpr Nanos kMeasuredFor = kNanosPerSec;
@@ -75,9 +77,9 @@ StallWatch::~StallWatch() {
     thread_.join();
 }
 
-void StallWatch::watch(const Port& port, const std::string& socket) {
+void StallWatch::watch(Port& port, const std::string& socket) {
     const std::scoped_lock lock(mutex_);
-    guests_[&port] = {socket, port.fault_cycles()};
+    guests_[&port] = {&port, socket, port.fault_cycles()};
 }
 
 void StallWatch::forget(const Port& port) {
@@ -88,11 +90,13 @@ void StallWatch::forget(const Port& port) {
 void StallWatch::run() {
     const auto began = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
-    while (!stopped_.wait_for(lock, std::chrono::nanoseconds(kPeriod), [this] { return stop_; })) {
+    while (!stopped_.wait_for(lock, std::chrono::nanoseconds(any_awake_ ? kPeriod : kIdlePeriod),
+                              [this] { return stop_; })) {
         const auto since = std::chrono::steady_clock::now() - began;
         const auto now =
             static_cast<Nanos>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count()) +
             kNanosPerSec;
+        any_awake_ = false;
         for (Worker& worker : workers_)
             look_at(worker, now);
         look_at_faults(now);
@@ -108,16 +112,30 @@ void StallWatch::look_at(Worker& worker, Nanos now) {
         worker.faults = UINT64_MAX;
     }
     ThreadState found;
-    const Port* const before = worker.access->at();
+    const Port* const at = worker.access->at();
+    const Port* const lender = worker.access->lender();
     if (!worker.state || !read_state(worker.state, found))
         return;
-    if (found.faults - worker.faults >= kManyFaults && worker.faults < found.faults)
+    if (worker.faults < found.faults && found.faults - worker.faults >= kManyFaults)
         worker.many_faults = now;
+    any_awake_ |= found.state != 'S';
     worker.faults = found.faults;
     worker.access->measure(worker.many_faults != 0 && now - worker.many_faults < kMeasuredFor);
-    const auto guest = guests_.find(before);
-    if (found.state == 'D' && guest != guests_.end() && worker.access->at() == before &&
-        waits_for_memory(thread))
+    const bool stays = worker.access->at() == at && worker.access->lender() == lender;
+    if (found.state == 'D' && stays && waits_for_memory(thread))
+        look_at_sleep(at, lender, now);
+}
+
+/// @param lender of payloads that are under way, which the worker reads outside of its rings, too
+void StallWatch::look_at_sleep(const Port* at, const Port* lender, Nanos now) {
+    const auto owner = guests_.find(lender);
+    if (at != nullptr && lender != nullptr && at != lender) {
+        if (owner != guests_.end())
+            owner->second.port->copy_payloads();
+        return;
+    }
+    const auto guest = at != nullptr ? guests_.find(at) : owner;
+    if (guest != guests_.end())
         judge(guest->second.socket, StallScore<std::string>::Kind::kSleeps, kPeriod, now);
 }
 

@@ -1,10 +1,12 @@
 // stall_watch.h - a thread that looks whether workers wait in guests' memory, and says which guest it was.
 // Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 200 times a
-// second; watch() and forget() by any that the callback does not wait for.
+// second, and 20 times while all workers sleep; watch() and forget() by any that the callback does not wait for.
 //
 // A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
-// else there sleeps. Pages that are cleared take no sleep, but page faults: with many of them the worker
-// itself is asked to count them and their time, burst by burst, until there are few again.
+// else there sleeps. Where it copies from one guest's memory to another's either may be the one: the sender's
+// payloads are then copied by themselves, and the next sleep tells. Pages that are cleared take no sleep, but
+// page faults: with many of them the worker itself counts them and their time, burst by burst, until there
+// are few again.
 #pragma once
 
 #include <atomic>
@@ -37,7 +39,7 @@ class StallWatch {
     StallWatch& operator=(const StallWatch&) = delete;
 
     /// @param port outlives forget()
-    void watch(const Port& port, const std::string& socket);
+    void watch(Port& port, const std::string& socket);
     void forget(const Port& port);
 
   private:
@@ -49,12 +51,14 @@ class StallWatch {
         Nanos many_faults = 0;  ///< when there were some last
     };
     struct Guest {
+        Port* port;
         std::string socket;
         std::uint64_t fault_cycles = 0;  ///< at the last look
     };
 
     void run();
     void look_at(Worker& worker, Nanos now);
+    void look_at_sleep(const Port* at, const Port* lender, Nanos now);
     void look_at_faults(Nanos now);
     void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);
 
@@ -63,6 +67,7 @@ class StallWatch {
     std::mutex mutex_;  // of the following
     std::map<const Port*, Guest> guests_;
     StallScore<std::string> score_;
+    bool any_awake_ = true;
     bool stop_ = false;
     std::condition_variable stopped_;
     std::thread thread_;

@@ -209,6 +209,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         return frames[0] != nullptr ? 1 : 0;
     }
     const Visit visit(*this);
+    device->terms.copies_payloads = copies_payloads_.load(std::memory_order_relaxed) || access_->measures();
     virtio::Device::Lanes& lanes = device->from_vm;
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
@@ -217,6 +218,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         if (result.owes) {
             owing_ = &lane;
             owes_chains_ = true;
+            access_->lend(this);
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;
@@ -230,6 +232,7 @@ void VhostRings::return_chains() {
     const Visit visit(*this);
     settle(*owing_, show_used(*owing_));
     owes_chains_ = false;
+    access_->lend(nullptr);
 }
 
 std::optional<std::uint64_t> VhostRings::peek_destination() {

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "test/support/catch.h"
 #include "test/vswitch/ports/vhost_switch.h"
+#include "vswitch/ports/virtio/left_payload.h"
 
 using namespace weir;
 using namespace weir::testing;
@@ -20,11 +22,11 @@ namespace {
 
 constexpr unsigned kAttacker = 3;
 
-/// Fills the file and punches it whole, again and again, with the rings' pages last: each access to them
-/// meanwhile sleeps for as long as the whole range takes.
+/// Fills the file from a place on and punches that, again and again: each access to it meanwhile sleeps for
+/// as long as the whole range takes.
 class Puncher {
   public:
-    explicit Puncher(int file) : thread_([this, file] { run(file); }) {}
+    explicit Puncher(int file, off_t begin = 0) : thread_([this, file, begin] { run(file, begin); }) {}
     ~Puncher() {
         stop_ = true;
         thread_.join();
@@ -34,11 +36,11 @@ class Puncher {
 
   private:
     static constexpr off_t kBytes = 512L << 20;
-    void run(int file) {
+    void run(int file, off_t begin) {
         while (!stop_) {
-            if (fallocate(file, 0, 0, kBytes) != 0)
+            if (fallocate(file, 0, begin, kBytes) != 0)
                 return;
-            fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kBytes);
+            fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, kBytes);
         }
     }
     std::atomic<bool> stop_{false};
@@ -64,6 +66,44 @@ TEST_CASE("a front-end that punches its memory is named and barred, and its neig
     CHECK_FALSE(attacker.guest.frontend.ask(hostile::kGetFeatures));  // no front-end is served for a minute
     neighbors.end();
     CHECK(neighbors.unharmed());
+    where.stop();
+}
+
+TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver is not") {
+    constexpr unsigned kReceiver = 4;
+    constexpr std::uint64_t kPunchedFrom = 3U << 20;
+    constexpr std::size_t kBytes = 1514;
+    VhostSwitch where(5);
+    where.start();
+    Vm attacker(where, kAttacker);
+    Vm receiver(where, kReceiver);
+    REQUIRE((attacker.start(where, kAttacker) && receiver.start(where, kReceiver)));
+    hostile::Guest& guest = attacker.guest;
+    // The header of virtio and the head that the switch copies first are in front of the hole.
+    const std::uint64_t begin = kPunchedFrom - sizeof(hostile::FrameHeader) - kHeadBytes;
+    std::memset(guest.memory.at(begin), 0, sizeof(hostile::FrameHeader));
+    std::memcpy(
+        guest.memory.at(begin) + sizeof(hostile::FrameHeader),
+        hostile::ipv4_frame(hostile::vm_mac(kReceiver), hostile::vm_mac(kAttacker), kBytes, false).data(),
+        kHeadBytes);
+    hostile::Virtqueue& ring = guest.ring(hostile::kTransmit);
+    unsigned received = 0;
+    {
+        const Puncher puncher(guest.memory.regions()[0].file.number(), kPunchedFrom);
+        CHECK(until([&] {
+            while (ring.reap()) {
+            }
+            while (ring.free() != 0) {
+                const hostile::Buffer buffer{begin, sizeof(hostile::FrameHeader) + kBytes};
+                ring.add({&buffer, 1});
+            }
+            received += receiver.guest.receive([](std::span<const std::uint8_t>) {});
+            return where.port(kAttacker).front_end_fault().find("made a worker wait") != std::string::npos;
+        }));
+    }
+    CHECK(received > 0);
+    CHECK(where.port(kReceiver).front_end_fault().empty());
+    CHECK(where.rings(kReceiver).up());
     where.stop();
 }
 
