@@ -35,7 +35,7 @@ class FakePort final : public Port {
     }
     /// The VM has other rings, or has gone; the count of changes follows.
     void renew() { epoch_.fetch_add(1); }
-    /// What the VM sends is of a ring that it has disabled, or no longer.
+    /// Frames that the VM sends are of a ring that it has disabled, or no longer.
     void disable(bool disabled) { ring_is_disabled_ = disabled; }
     /// Marks the poll as one that spent cycles on a frame that it could not deliver.
     void waste() { wasted_ = true; }

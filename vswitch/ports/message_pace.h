@@ -1,5 +1,5 @@
 // message_pace.h - how many vhost-user messages the front-ends of one vNIC may send in a time.
-// Source: GCRA (ITU-T I.371). Units: messages; ns. Threads: one owner.
+// Source: ITU-T I.371 (GCRA). Units: messages; ns. Threads: one owner.
 //
 // The vhost library serves all guests on one thread, where a message takes 20 us and more, and many a message
 // waits for a turn of the guest's worker. A guest that starts needs a few hundred messages, and one that runs

@@ -48,8 +48,8 @@ bool read_state(const FileHandle& file, ThreadState& found) {
     return true;
 }
 
-/// Waits for what a guest's memory is made of, and not for a disk that has pages of the program, or a lock of
-/// the process. A kernel that does not say gives "0".
+/// Waits in the kernel's code of shared memory or of huge pages, and not for a disk that has pages of the
+/// program, or for a lock of the process. "0": the kernel has no symbols.
 bool waits_for_memory(int thread) {
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/wchan";
     const FileHandle file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -84,7 +84,10 @@ void StallWatch::watch(Port& port, const std::string& socket) {
 
 void StallWatch::forget(const Port& port) {
     const std::scoped_lock lock(mutex_);
-    guests_.erase(&port);
+    if (const auto guest = guests_.find(&port); guest != guests_.end()) {
+        score_.forget(guest->second.socket);
+        guests_.erase(guest);
+    }
 }
 
 void StallWatch::run() {

@@ -1,12 +1,13 @@
 // stall_watch.h - a thread that looks whether workers wait in guests' memory, and says which guest it was.
 // Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 200 times a
-// second, and 20 times while all workers sleep; watch() and forget() by any that the callback does not wait for.
+// second, and 20 times while all workers sleep; watch() and forget() by any that the callback does not wait
+// for.
 //
 // A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
 // else there sleeps. Where it copies from one guest's memory to another's either may be the one: the sender's
-// payloads are then copied by themselves, and the next sleep tells. Pages that are cleared take no sleep, but
-// page faults: with many of them the worker itself counts them and their time, burst by burst, until there
-// are few again.
+// payloads are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no
+// sleep, but page faults: with many of them the worker itself counts them and their time, burst by burst,
+// until there are few again.
 #pragma once
 
 #include <atomic>

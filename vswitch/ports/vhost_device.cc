@@ -116,7 +116,7 @@ virtio::RingFault place(virtio::Lane& lane, std::uint16_t number, const Source& 
     return put_at(packed) ? RingFault::kNone : RingFault::kPlace;
 }
 
-/// What is known of a ring that is not enabled.
+/// State of a ring that is not enabled.
 enum class Disabled : std::uint8_t {
     kStopped,
     kNowhere,  ///< the library disables a ring that was started where there is no memory

@@ -246,8 +246,7 @@ BurstResult Burst<R>::take(rte_mempool* pool, rte_mbuf** frames, std::uint16_t m
     const std::uint32_t header = terms_.header_bytes;
     const std::uint32_t room = rte_pktmbuf_tailroom(frames[0]);
     std::array<Found, limits::kBurst> found;
-    const std::uint32_t left_from =
-        terms_.logs || terms_.copies_payloads ? UINT32_MAX : kLeftFromBytes;
+    const std::uint32_t left_from = terms_.logs || terms_.copies_payloads ? UINT32_MAX : kLeftFromBytes;
     bool any_left = false;
     std::uint16_t count = 0;
     for (; count < ready && walked_ < kWalkMost; ++count) {

@@ -32,7 +32,7 @@ struct Terms {
     HeaderRights rights;
     std::uint32_t header_bytes = kNetHeaderBytes;
     bool mergeable = false;
-    bool logs = false;  ///< a migration is under way: written pages are logged
+    bool logs = false;             ///< a migration is under way: written pages are logged
     bool copies_payloads = false;  ///< none is left in the guest
 };
 

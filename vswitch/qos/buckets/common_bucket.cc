@@ -57,7 +57,7 @@ bool CommonBucket::can_lend(std::size_t worker, FineTime price, FineTime now) {
            !is_after(word + std::min(even(price) + before(worker, now), burst), now + burst);
 }
 
-/// Rounds up to an even price, and only down what is lent beyond it: tokens that others wait for stay.
+/// Rounds up to an even price, and down the tokens beyond it: those that others wait for stay.
 FineTime CommonBucket::lend(std::size_t worker, FineTime exact_price, FineTime now) {
     const FineTime price = even(exact_price);
     const FineTime burst = burst_time_.load(std::memory_order_relaxed);

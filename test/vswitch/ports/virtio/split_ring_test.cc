@@ -286,7 +286,7 @@ class SplitPair {
         return ready;
     }
     void publish() { (void)device_.publish(); }
-    /// The driver takes back what it sees used: each chain once, in order.
+    /// The driver takes back the chains that it sees used: each once, in order.
     void reap() {
         const auto* elements = reinterpret_cast<const UsedElement*>(area_.host(parts_.device + 4));
         for (; static_cast<std::uint16_t>(reaped_) != used_index(); ++reaped_) {
