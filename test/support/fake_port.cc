@@ -43,6 +43,7 @@ std::uint16_t FakePort::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             break;
         }
     }
+    wasted_ |= ring_is_disabled_ && count != 0;
     for (std::uint16_t i = 0; leaves && i < count; ++i)
         leave_payload_of(frames[i]);
     return count;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace weir {
 
@@ -14,7 +15,12 @@ class Port;
 /// One for each worker. A cache line of its own: another thread reads it 200 times a second.
 class alignas(64) GuestAccess {
   public:
-    void enter(const Port& port) { at_.store(&port, std::memory_order_relaxed); }
+    void enter(const Port& port) {
+        visits_.store(++visits_before_, std::memory_order_relaxed);
+        at_.store(&port, std::memory_order_relaxed);
+    }
+    /// How often it entered: the same number twice is one visit.
+    [[nodiscard]] std::uint64_t visits() const { return visits_.load(std::memory_order_relaxed); }
     void leave() { at_.store(nullptr, std::memory_order_relaxed); }
     /// Null: it is at no guest's rings.
     [[nodiscard]] const Port* at() const { return at_.load(std::memory_order_relaxed); }
@@ -33,6 +39,8 @@ class alignas(64) GuestAccess {
   private:
     std::atomic<const Port*> at_{nullptr};
     std::atomic<const Port*> lender_{nullptr};
+    std::atomic<std::uint64_t> visits_{0};
+    std::uint64_t visits_before_ = 0;  ///< the worker's
     std::atomic<bool> measures_{false};
     std::atomic<int> thread_{0};
 };

@@ -52,6 +52,7 @@ bool SignalRelay::signal_one(Line& line) {
 
 void SignalRelay::run() {
     constexpr Nanos kSleepMax = kNanosPerSec;
+    constexpr std::chrono::microseconds kRoundGap{50};
     const auto signal_all = [this] {
         const std::scoped_lock lock(mutex_);
         bool any = false;
@@ -64,8 +65,8 @@ void SignalRelay::run() {
         if (!signal_all() && !stop_.load())
             wakeups_.sleep(kSleepMax);
         wakeups_.get_up();
-        while (signal_all()) {
-        }
+        while (signal_all())  // others come to the lines between two rounds
+            std::this_thread::sleep_for(kRoundGap);
     }
 }
 

@@ -12,26 +12,32 @@
 #include <string_view>
 #include <utility>
 
+#include "vswitch/ports/foreign_files.h"
+
 namespace weir {
 namespace {
 
 constexpr Nanos kPeriod = 5'000'000;
 /// While all workers sleep until a guest kicks, or the like.
 constexpr Nanos kIdlePeriod = 50'000'000;
-/// Page faults of a period with which a worker counts their time: 1,000 per second.
-constexpr std::uint64_t kManyFaults = 5;
+/// How long a worker counts the time of its faults, and how long it does not when they cost next to nothing.
 constexpr Nanos kMeasuredFor = kNanosPerSec;
+constexpr Nanos kRest = 10 * kNanosPerSec;
+constexpr Nanos kNextToNothing = 5'000'000;
 
 struct ThreadState {
     char state = ' ';  ///< 'D': sleeps, and no signal ends it
     std::uint64_t faults = 0;
 };
 
-/// The third field of the file, and the tenth. The second is the name in parentheses, of any characters.
-bool read_state(const FileHandle& file, ThreadState& found) {
+/// The third field of the thread's file, and the tenth. The second is the name in parentheses, of any
+/// characters. The file is open for the moment only: a process counts its files.
+bool read_state(int thread, ThreadState& found) {
     constexpr int kFaultsField = 10 - 3;
+    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+    const FileHandle file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     std::array<char, 512> text{};
-    const ssize_t got = pread(file.number(), text.data(), text.size() - 1, 0);
+    const ssize_t got = file ? read(file.number(), text.data(), text.size() - 1) : 0;
     const char* at = got > 0 ? std::strrchr(text.data(), ')') : nullptr;
     if (at == nullptr || at[1] == 0 || at[2] == 0)
         return false;
@@ -64,7 +70,7 @@ bool waits_for_memory(int thread) {
 
 StallWatch::StallWatch(std::span<GuestAccess* const> workers, Bar bar) : bar_(std::move(bar)) {
     for (GuestAccess* access : workers)
-        workers_.push_back({.access = access, .state = FileHandle()});
+        workers_.push_back({.access = access});
     thread_ = std::thread([this] { run(); });
 }
 
@@ -110,23 +116,50 @@ void StallWatch::look_at(Worker& worker, Nanos now) {
     const int thread = worker.access->thread();
     if (thread != worker.thread) {
         worker.thread = thread;
-        const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-        worker.state = FileHandle(thread == 0 ? -1 : open(path.c_str(), O_RDONLY | O_CLOEXEC));
         worker.faults = UINT64_MAX;
     }
     ThreadState found;
     const Port* const at = worker.access->at();
     const Port* const lender = worker.access->lender();
-    if (!worker.state || !read_state(worker.state, found))
+    const std::uint64_t visit = worker.access->visits();
+    if (thread == 0 || !read_state(thread, found))
         return;
-    if (worker.faults < found.faults && found.faults - worker.faults >= kManyFaults)
-        worker.many_faults = now;
     any_awake_ |= found.state != 'S';
+    measure(worker, worker.faults < found.faults, now);
     worker.faults = found.faults;
-    worker.access->measure(worker.many_faults != 0 && now - worker.many_faults < kMeasuredFor);
+    look_at_visit(worker, at, visit, found.state == 'R', found.faults, now);
     const bool stays = worker.access->at() == at && worker.access->lender() == lender;
-    if (found.state == 'D' && stays && waits_for_memory(thread))
+    if (found.state == 'D' && stays && waits_for_memory(thread) && read_state(thread, found) &&
+        found.state == 'D')
         look_at_sleep(at, lender, now);
+}
+
+void StallWatch::measure(Worker& worker, bool faults_rose, Nanos now) {
+    const bool measures = worker.access->measures();
+    if (measures && now >= worker.measured_until && costly_ - worker.costly_before < kNextToNothing)
+        worker.rests_until = now + kRest;
+    if (faults_rose && now >= worker.measured_until && now >= worker.rests_until) {
+        worker.measured_until = now + kMeasuredFor;
+        worker.costly_before = costly_;
+    }
+    worker.access->measure(now < worker.measured_until);
+}
+
+/// One visit that goes on while the thread runs: pages are cleared, or others have the core. A fault that
+/// has ended is the difference.
+void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, bool runs,
+                               std::uint64_t faults, Nanos now) {
+    if (at != nullptr && at == worker.at && visit == worker.visit) {
+        worker.visit_runs += runs ? kPeriod : 0;
+        return;
+    }
+    const auto guest = guests_.find(worker.at);
+    if (worker.visit_runs != 0 && faults != worker.visit_faults && guest != guests_.end())
+        judge(guest->second.socket, StallScore<std::string>::Kind::kFaults, worker.visit_runs, now);
+    worker.at = at;
+    worker.visit = visit;
+    worker.visit_faults = faults;
+    worker.visit_runs = 0;
 }
 
 /// @param lender of payloads that are under way, which the worker reads outside of its rings, too
@@ -149,6 +182,7 @@ void StallWatch::look_at_faults(Nanos now) {
             continue;
         const auto time = static_cast<Nanos>(Wide{cycles - std::exchange(guest.fault_cycles, cycles)} *
                                              kNanosPerSec / rte_get_tsc_hz());
+        costly_ += time;
         judge(guest.socket, StallScore<std::string>::Kind::kFaults, time, now);
     }
 }

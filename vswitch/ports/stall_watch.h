@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "vswitch/ports/foreign_files.h"
 #include "vswitch/ports/guest_access.h"
 #include "vswitch/ports/port.h"
 #include "vswitch/ports/stall_score.h"
@@ -47,9 +46,14 @@ class StallWatch {
     struct Worker {
         GuestAccess* access;
         int thread = 0;
-        FileHandle state;  ///< /proc/self/task/THREAD/stat
         std::uint64_t faults = 0;
-        Nanos many_faults = 0;  ///< when there were some last
+        Nanos measured_until = 0;
+        Nanos rests_until = 0;     ///< not measured before
+        Nanos costly_before = 0;   ///< costly_ when measuring began
+        const Port* at = nullptr;  ///< of the visit that was under way at the last look
+        std::uint64_t visit = 0;
+        std::uint64_t visit_faults = 0;  ///< when it was seen first
+        Nanos visit_runs = 0;            ///< for how long it was seen, running
     };
     struct Guest {
         Port* port;
@@ -59,6 +63,9 @@ class StallWatch {
 
     void run();
     void look_at(Worker& worker, Nanos now);
+    void measure(Worker& worker, bool faults_rose, Nanos now);
+    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, bool runs, std::uint64_t faults,
+                       Nanos now);
     void look_at_sleep(const Port* at, const Port* lender, Nanos now);
     void look_at_faults(Nanos now);
     void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);
@@ -68,6 +75,7 @@ class StallWatch {
     std::mutex mutex_;  // of the following
     std::map<const Port*, Guest> guests_;
     StallScore<std::string> score_;
+    Nanos costly_ = 0;  ///< of all bursts with costly faults
     bool any_awake_ = true;
     bool stop_ = false;
     std::condition_variable stopped_;

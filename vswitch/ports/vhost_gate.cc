@@ -77,7 +77,7 @@ void VhostGate::bar(const std::string& outside, const std::string& why, std::chr
     if (door == doors_.end())
         return;
     door->barred = why;
-    door->not_before = Clock::now() + time;
+    door->barred_until = Clock::now() + time;
     eventfd_write(wake_->number(), 1);
 }
 
@@ -136,10 +136,8 @@ void VhostGate::end_barred() {
     for (Door& door : doors_) {
         if (door.barred.empty())
             continue;
-        const Clock::time_point until = door.not_before;
         disconnect(door);
         complain(door, kDisconnected + std::exchange(door.barred, {}));
-        door.not_before = until;
     }
 }
 
@@ -163,7 +161,8 @@ std::vector<pollfd> VhostGate::interests(int& timeout_ms) {
         timeout_ms = timeout_ms < 0 ? ms : std::min(timeout_ms, ms);
     };
     for (Door& door : doors_) {
-        const Clock::time_point next = door.foreign.closed() ? door.not_before : now + kRetryGap;
+        const Clock::time_point next =
+            std::max(door.foreign.closed() ? door.not_before : now + kRetryGap, door.barred_until);
         const bool may_connect = now >= next;
         if (!may_connect || (!door.listens && !door.guest))
             wait_until(next);
@@ -205,6 +204,8 @@ void VhostGate::serve(Door& door, const pollfd* states) {
 
 void VhostGate::accept_or_connect(Door& door, bool ready) {
     const Clock::time_point now = Clock::now();
+    if (now < door.barred_until)
+        return;
     if (!door.foreign.closed()) {
         if (!door.guest && now - door.alone_since > kMessagePatience)
             complain(door, "no front-end is served until the files that the last one sent are closed");

@@ -84,6 +84,7 @@ class VhostGate {
         Clock::time_point alone_since;  // without a front-end
         Clock::time_point not_before;   // of the next connect
         std::string barred;             // why the connection is to end; empty: it is not
+        Clock::time_point barred_until;
         FrontEndFault* fault = nullptr;
     };
 

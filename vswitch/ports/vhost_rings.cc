@@ -168,11 +168,14 @@ void VhostRings::begin_measured() {
 void VhostRings::end_measured() {
     const std::uint64_t cycles = rte_rdtsc() - measured_from_;
     measured_ = false;
-    if (faults_of_thread() != measured_faults_)
+    // Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
+    const std::uint64_t costly = rte_get_tsc_hz() / 50'000;
+    const std::uint64_t faults = faults_of_thread() - measured_faults_;
+    if (faults != 0 && cycles >= faults * costly)
         fault_cycles_.fetch_add(cycles, std::memory_order_relaxed);
 }
 
-/// @return cycles of a signal that took long; 0: it did not
+/// @return cycles beyond those of a signal to one waiter
 inline std::uint64_t VhostRings::interrupt(const virtio::Lane& lane) {
     const std::uint64_t before = rte_rdtsc();
     if (pace_.relays(before)) [[unlikely]] {
@@ -181,10 +184,9 @@ inline std::uint64_t VhostRings::interrupt(const virtio::Lane& lane) {
     }
     notifier_->notify(lane.call);
     const std::uint64_t cycles = rte_rdtsc() - before;
-    if (!pace_.is_slow(cycles)) [[likely]]
-        return 0;
-    pace_.note(cycles, before);
-    return cycles;
+    if (pace_.is_slow(cycles)) [[unlikely]]
+        pace_.note(cycles, before);
+    return pace_.excess(cycles);
 }
 
 /// Counts and names the faults of a burst, and notifies the driver. @return the burst's frames
@@ -195,7 +197,7 @@ std::uint16_t VhostRings::settle(virtio::Lane& lane, const virtio::BurstResult& 
     }
     if (result.fault != virtio::RingFault::kNone && !std::exchange(lane.named, true)) [[unlikely]]
         note_fault(lane.number, result.fault);
-    slow_signal_ = result.notify && lane.call >= 0 ? interrupt(lane) : 0;
+    signal_excess_ = result.notify && lane.call >= 0 ? interrupt(lane) : 0;
     return result.frames;
 }
 
@@ -208,7 +210,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         frames[0] = make_announcement();
         return frames[0] != nullptr ? 1 : 0;
     }
-    const Visit visit(*this);
+    const BurstVisit visit(*this);
     device->terms.copies_payloads = copies_payloads_.load(std::memory_order_relaxed) || access_->measures();
     virtio::Device::Lanes& lanes = device->from_vm;
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
@@ -222,6 +224,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;
+        wasted_ |= lane.disabled && got != 0;
         if (got != 0)
             return got;
     }
@@ -319,7 +322,7 @@ std::uint16_t VhostRings::tx_lane(virtio::Device& device, virtio::Lane& lane, st
         straight_.add(result.straight);
     excess_ += result.excess;
     const std::uint16_t sent = settle(lane, result);
-    excess_ += static_cast<std::uint32_t>(slow_signal_ / limits::kDescriptorCycles);
+    excess_ += static_cast<std::uint32_t>(signal_excess_ / limits::kDescriptorCycles);
     rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;
 }
@@ -328,7 +331,7 @@ std::uint16_t VhostRings::tx_burst(rte_mbuf** frames, std::uint16_t count) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count == 0)
         return 0;
-    const Visit visit(*this);
+    const BurstVisit visit(*this);
     auto& lanes = device->to_vm.lanes;
     if (device->to_vm.count == 1) [[likely]]
         return tx_lane(*device, lanes[0], {frames, count}, too_long_);

@@ -92,20 +92,30 @@ class VhostRings final : public Port {
     /// The worker is at this guest's rings for a scope.
     class Visit {
       public:
-        explicit Visit(VhostRings& rings) : rings_(rings) {
-            rings.access_->enter(rings);
-            if (rings.access_->measures()) [[unlikely]]
-                rings.begin_measured();
-        }
-        ~Visit() {
-            if (rings_.measured_) [[unlikely]]
-                rings_.end_measured();
-            rings_.access_->leave();
-        }
+        explicit Visit(VhostRings& rings) : rings_(rings) { rings.access_->enter(rings); }
+        ~Visit() { rings_.access_->leave(); }
         Visit(const Visit&) = delete;
         Visit& operator=(const Visit&) = delete;
 
       private:
+        VhostRings& rings_;
+    };
+    /// For a burst, whose page faults are counted while that is wished.
+    class BurstVisit {
+      public:
+        explicit BurstVisit(VhostRings& rings) : visit_(rings), rings_(rings) {
+            if (rings.access_->measures()) [[unlikely]]
+                rings.begin_measured();
+        }
+        ~BurstVisit() {
+            if (rings_.measured_) [[unlikely]]
+                rings_.end_measured();
+        }
+        BurstVisit(const BurstVisit&) = delete;
+        BurstVisit& operator=(const BurstVisit&) = delete;
+
+      private:
+        Visit visit_;
         VhostRings& rings_;
     };
     [[gnu::cold]] void begin_measured();
@@ -127,7 +137,7 @@ class VhostRings final : public Port {
     std::uint64_t measured_from_ = 0;    ///< cycles
     std::uint64_t measured_faults_ = 0;  ///< of the thread, before
     SignalPace pace_;
-    std::uint64_t slow_signal_ = 0;  ///< cycles of the last burst's signal, if it was slow
+    std::uint64_t signal_excess_ = 0;  ///< cycles of the last burst's signal, if it was slow
     Counter ring_errors_;
     Counter straight_;
     virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet

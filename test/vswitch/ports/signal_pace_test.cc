@@ -1,6 +1,8 @@
 // signal_pace_test.cc - when signals of a vNIC go by way of another thread, and for how long.
 #include "vswitch/ports/signal_pace.h"
 
+#include <algorithm>
+
 #include "test/support/catch.h"
 
 using namespace weir;
@@ -29,8 +31,14 @@ TEST_CASE("one signal of a millisecond, or four of 50 us within a minute, and a 
         now += kOneMinute - 1;
         CHECK(pace.relays(now));
         CHECK_FALSE(pace.relays(now + 1));  // the worker tries again
-        pace.note(2000 * kUs, now + 1);
-        CHECK(pace.relays(now + kOneMinute));
+        for (std::uint64_t minutes = 2; minutes < 200; minutes *= 2) {
+            pace.note(2000 * kUs, ++now);
+            now += std::min<std::uint64_t>(minutes, 60) * kOneMinute - 1;
+            CHECK(pace.relays(now));
+            CHECK_FALSE(pace.relays(now + 1));
+        }
+        pace.note(2000 * kUs, now + 2 * kOneMinute);  // a minute without: as at first
+        CHECK_FALSE(pace.relays(now + 3 * kOneMinute));
     }
 }
 

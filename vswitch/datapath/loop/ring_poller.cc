@@ -229,7 +229,6 @@ unsigned RingPoller::poll_vnic(VnicPath& vnic, Nanos now) {
         stages_.tap.drop(vnic.stats.from_vm, CapturePoint::from_vm(vnic.fixed.id), frame, bytes,
                          DropReason::kRingDisabled);
     }
-    bill_.charge(vnic);
 }
 
 /// Forwards a piece of a burst with super-frames, at most `most` frames, if the vNIC's quota has room for the
@@ -306,8 +305,15 @@ unsigned RingPoller::poll_promised(Nanos now) {
         const std::uint64_t tokens = vnic.stats.encryption_tokens;
         const unsigned count = poll_vnic(vnic, now);
         if (count == 0) {
-            if (vnic.fixed.port->take_wasted()) [[unlikely]]
-                pay_by_promise(vnic, 0, 1, now);
+            if (!vnic.fixed.port->take_wasted()) [[likely]]
+                continue;
+            pay_by_promise(vnic, 0, 1, now);
+            if (turn_.over(bill_.mark())) {
+                promises_late_ = true;
+                break;
+            }
+            if (turn_.outside_due(bill_.mark()))
+                moved += poll_outside(now) + serve_leaving(now);
             continue;
         }
         pay_by_promise(vnic, vnic.stats.encryption_tokens - tokens, count, now);
@@ -352,6 +358,12 @@ unsigned RingPoller::poll_vnics(Nanos now) {
         if (count == 0) {
             if (vnic->fixed.port->take_wasted()) [[unlikely]] {
                 bill_.charge(*vnic);
+                if (at + 1 < polled_.size() && turn_.over(bill_.mark())) {
+                    next_ = at + 1;
+                    return moved;
+                }
+                if (turn_.outside_due(bill_.mark()))
+                    moved += serve_between(now);
             } else if (falls_silent(*vnic)) [[unlikely]] {
                 polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(at));
                 --at;

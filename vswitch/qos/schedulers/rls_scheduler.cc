@@ -31,7 +31,7 @@ std::size_t RlsScheduler::dequeue_burst(Nanos now, std::span<PacketRef> out) {
 }
 
 bool RlsScheduler::any_due(Nanos now) {
-    if (is_after(to_fine(now), due_base_ + kBaseMax)) [[unlikely]]
+    if (to_fine(now) - due_base_ > kBaseMax) [[unlikely]]
         move_due_base(now);
     while (!by_due_.empty() && by_due_.top_tag() <= to_fine(now) - due_base_) {
         const VnicId id = by_due_.top();
