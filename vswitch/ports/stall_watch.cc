@@ -2,13 +2,13 @@
 #include "vswitch/ports/stall_watch.h"
 
 #include <fcntl.h>
-#include <rte_cycles.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +24,8 @@ constexpr Nanos kIdlePeriod = 50'000'000;
 constexpr Nanos kMeasuredFor = kNanosPerSec;
 constexpr Nanos kRest = 10 * kNanosPerSec;
 constexpr Nanos kNextToNothing = 5'000'000;
+/// Two sleeps in the same memory belong together.
+constexpr Nanos kShrinksWithin = kNanosPerSec;
 
 struct ThreadState {
     char state = ' ';  ///< 'D': sleeps, and no signal ends it
@@ -54,6 +56,16 @@ bool read_state(int thread, ThreadState& found) {
     return true;
 }
 
+/// Time that a thread of this process had a core. The kernel's clock of a thread by its number (linux/posix-
+/// timers.h); 0: it has ended.
+Nanos time_of(int thread) {
+    constexpr int kOfThread = 6;
+    timespec time{};
+    if (clock_gettime((~static_cast<clockid_t>(thread) << 3) | kOfThread, &time) != 0)
+        return 0;
+    return static_cast<Nanos>(time.tv_sec) * kNanosPerSec + static_cast<Nanos>(time.tv_nsec);
+}
+
 /// Waits in the kernel's code of shared memory or of huge pages, and not for a disk that has pages of the
 /// program, or for a lock of the process. "0": the kernel has no symbols.
 bool waits_for_memory(int thread) {
@@ -68,7 +80,7 @@ bool waits_for_memory(int thread) {
 
 }  // namespace
 
-StallWatch::StallWatch(std::span<GuestAccess* const> workers, Bar bar) : bar_(std::move(bar)) {
+StallWatch::StallWatch(std::span<GuestAccess* const> workers, Gate gate) : gate_(std::move(gate)) {
     for (GuestAccess* access : workers)
         workers_.push_back({.access = access});
     thread_ = std::thread([this] { run(); });
@@ -85,7 +97,7 @@ StallWatch::~StallWatch() {
 
 void StallWatch::watch(Port& port, const std::string& socket) {
     const std::scoped_lock lock(mutex_);
-    guests_[&port] = {&port, socket, port.fault_cycles()};
+    guests_[&port] = {.port = &port, .socket = socket, .fault_time = port.fault_time()};
 }
 
 void StallWatch::forget(const Port& port) {
@@ -127,7 +139,7 @@ void StallWatch::look_at(Worker& worker, Nanos now) {
     any_awake_ |= found.state != 'S';
     measure(worker, worker.faults < found.faults, now);
     worker.faults = found.faults;
-    look_at_visit(worker, at, visit, found.state == 'R', found.faults, now);
+    look_at_visit(worker, at, visit, found.faults, now);
     const bool stays = worker.access->at() == at && worker.access->lender() == lender;
     if (found.state == 'D' && stays && waits_for_memory(thread) && read_state(thread, found) &&
         found.state == 'D')
@@ -145,21 +157,23 @@ void StallWatch::measure(Worker& worker, bool faults_rose, Nanos now) {
     worker.access->measure(now < worker.measured_until);
 }
 
-/// One visit that goes on while the thread runs: pages are cleared, or others have the core. A fault that
-/// has ended is the difference.
-void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, bool runs,
-                               std::uint64_t faults, Nanos now) {
+/// One visit that goes on from look to look, and in which a fault has ended, cost as much as the thread's own
+/// time in it: others may have had the core.
+void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults,
+                               Nanos now) {
     if (at != nullptr && at == worker.at && visit == worker.visit) {
-        worker.visit_runs += runs ? kPeriod : 0;
+        worker.visit_lasts = true;
         return;
     }
+    const Nanos time = time_of(worker.thread);
     const auto guest = guests_.find(worker.at);
-    if (worker.visit_runs != 0 && faults != worker.visit_faults && guest != guests_.end())
-        judge(guest->second.socket, StallScore<std::string>::Kind::kFaults, worker.visit_runs, now);
+    if (worker.visit_lasts && faults != worker.visit_faults && guest != guests_.end())
+        judge(guest->second.socket, StallScore<std::string>::Kind::kFaults, time - worker.visit_time, now);
     worker.at = at;
     worker.visit = visit;
     worker.visit_faults = faults;
-    worker.visit_runs = 0;
+    worker.visit_time = time;
+    worker.visit_lasts = false;
 }
 
 /// @param lender of payloads that are under way, which the worker reads outside of its rings, too
@@ -170,18 +184,25 @@ void StallWatch::look_at_sleep(const Port* at, const Port* lender, Nanos now) {
             owner->second.port->copy_payloads();
         return;
     }
-    const auto guest = at != nullptr ? guests_.find(at) : owner;
-    if (guest != guests_.end())
-        judge(guest->second.socket, StallScore<std::string>::Kind::kSleeps, kPeriod, now);
+    const auto found = at != nullptr ? guests_.find(at) : owner;
+    if (found == guests_.end())
+        return;
+    Guest& guest = found->second;
+    const std::uint64_t blocks = gate_.blocks(guest.socket);
+    if (now - guest.blocks_at < kShrinksWithin && blocks < guest.blocks)
+        guest.shrank_at = now;
+    guest.blocks = blocks;
+    guest.blocks_at = now;
+    if (guest.shrank_at != 0 && now - guest.shrank_at < kShrinksWithin)
+        judge(guest.socket, StallScore<std::string>::Kind::kSleeps, kPeriod, now);
 }
 
 void StallWatch::look_at_faults(Nanos now) {
     for (auto& [port, guest] : guests_) {
-        const std::uint64_t cycles = port->fault_cycles();
-        if (cycles == guest.fault_cycles)
+        const Nanos time = port->fault_time() - guest.fault_time;
+        if (time == 0)
             continue;
-        const auto time = static_cast<Nanos>(Wide{cycles - std::exchange(guest.fault_cycles, cycles)} *
-                                             kNanosPerSec / rte_get_tsc_hz());
+        guest.fault_time += time;
         costly_ += time;
         judge(guest.socket, StallScore<std::string>::Kind::kFaults, time, now);
     }
@@ -193,14 +214,15 @@ void StallWatch::judge(const std::string& socket, StallScore<std::string>::Kind 
     if (verdict.bar == 0)
         return;
     const bool sleeps = kind == StallScore<std::string>::Kind::kSleeps;
-    bar_(socket,
-         "its memory made a worker wait " + std::to_string(verdict.waited / kMilli) + " ms of a second, " +
-             (sleeps ? "as holes are punched into it"
-                     : "as pages of it were not there and had to be cleared") +
-             "; no front-end is served for " + std::to_string(verdict.bar / kNanosPerSec) + " s; " +
-             (sleeps ? "give the VM memory of hugetlbfs, and look at its front-end"
-                     : "give the VM memory that is there from its start (prealloc=on)"),
-         verdict.bar);
+    gate_.bar(socket,
+              "its memory made a worker wait " + std::to_string(verdict.waited / kMilli) +
+                  " ms of a second, " +
+                  (sleeps ? "as holes are punched into it"
+                          : "as pages of it were not there and had to be cleared") +
+                  "; no front-end is served for " + std::to_string(verdict.bar / kNanosPerSec) + " s; " +
+                  (sleeps ? "give the VM memory of hugetlbfs, and look at its front-end"
+                          : "give the VM memory that is there from its start (prealloc=on)"),
+              verdict.bar);
 }
 
 }  // namespace weir

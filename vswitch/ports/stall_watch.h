@@ -4,7 +4,8 @@
 // for.
 //
 // A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
-// else there sleeps. Where it copies from one guest's memory to another's either may be the one: the sender's
+// else there sleeps. It is judged when the memory became smaller meanwhile: a lock that others hold is no
+// one's. Where it copies from one guest's memory to another's either may be the one: the sender's
 // payloads are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no
 // sleep, but page faults: with many of them the worker itself counts them and their time, burst by burst,
 // until there are few again.
@@ -29,11 +30,15 @@ namespace weir {
 
 class StallWatch {
   public:
-    /// Bars the guest at a socket for a time. @param why in one line
-    using Bar = std::function<void(const std::string& socket, const std::string& why, Nanos time)>;
+    struct Gate {
+        /// Bars the guest at a socket for a time. @param why in one line
+        std::function<void(const std::string& socket, const std::string& why, Nanos time)> bar;
+        /// Blocks that the guest's files of memory have now.
+        std::function<std::uint64_t(const std::string& socket)> blocks;
+    };
 
     /// @param workers outlive this
-    StallWatch(std::span<GuestAccess* const> workers, Bar bar);
+    StallWatch(std::span<GuestAccess* const> workers, Gate gate);
     ~StallWatch();
     StallWatch(const StallWatch&) = delete;
     StallWatch& operator=(const StallWatch&) = delete;
@@ -53,24 +58,27 @@ class StallWatch {
         const Port* at = nullptr;  ///< of the visit that was under way at the last look
         std::uint64_t visit = 0;
         std::uint64_t visit_faults = 0;  ///< when it was seen first
-        Nanos visit_runs = 0;            ///< for how long it was seen, running
+        Nanos visit_time = 0;            ///< the thread's own time then
+        bool visit_lasts = false;        ///< it was seen twice
     };
     struct Guest {
         Port* port;
         std::string socket;
-        std::uint64_t fault_cycles = 0;  ///< at the last look
+        std::uint64_t fault_time = 0;  ///< at the last look
+        std::uint64_t blocks = 0;      ///< of its memory, when a worker slept there last
+        Nanos blocks_at = 0;
+        Nanos shrank_at = 0;  ///< when they had become fewer; 0: never
     };
 
     void run();
     void look_at(Worker& worker, Nanos now);
     void measure(Worker& worker, bool faults_rose, Nanos now);
-    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, bool runs, std::uint64_t faults,
-                       Nanos now);
+    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults, Nanos now);
     void look_at_sleep(const Port* at, const Port* lender, Nanos now);
     void look_at_faults(Nanos now);
     void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);
 
-    Bar bar_;
+    Gate gate_;
     std::vector<Worker> workers_;
     std::mutex mutex_;  // of the following
     std::map<const Port*, Guest> guests_;

@@ -156,9 +156,10 @@ VhostDriver::VhostDriver(Quiescence& quiescence)
     : quiescence_(quiescence),
       folder_(make_inside_folder()),
       bell_(folder_ + "/bell"),
-      stalls_(quiescence.accesses(), [this](const std::string& socket, const std::string& why, Nanos time) {
-          gate_.bar(socket, why, std::chrono::nanoseconds(time));
-      }) {
+      stalls_(quiescence.accesses(),
+              {.bar = [this](const std::string& socket, const std::string& why,
+                             Nanos time) { gate_.bar(socket, why, std::chrono::nanoseconds(time)); },
+               .blocks = [this](const std::string& socket) { return gate_.memory_blocks(socket); }}) {
     driver = this;
     std::signal(SIGPIPE, SIG_IGN);  // NOLINT: an answer to a guest that has gone ends no process
     survive_memory_faults();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,17 @@ void VhostGate::bar(const std::string& outside, const std::string& why, std::chr
     door->barred = why;
     door->barred_until = Clock::now() + time;
     eventfd_write(wake_->number(), 1);
+}
+
+std::uint64_t VhostGate::memory_blocks(const std::string& outside) {
+    const std::scoped_lock lock(mutex_);
+    const auto door = std::ranges::find(doors_, outside, &Door::outside);
+    std::uint64_t blocks = 0;
+    struct stat file {};
+    if (door != doors_.end())
+        for (const FileHandle& memory : door->memory)
+            blocks += fstat(memory.number(), &file) == 0 ? static_cast<std::uint64_t>(file.st_blocks) : 0;
+    return blocks;
 }
 
 /// The gate's thread ends the door: while it polls a socket it may be the last to close it.

@@ -51,6 +51,8 @@ class VhostGate {
     void listen(const std::string& outside, FileHandle listener);
     /// Ends the connection and serves no front-end for a time. @param why for the fault
     void bar(const std::string& outside, const std::string& why, std::chrono::nanoseconds time);
+    /// Blocks of 512 bytes that the files of the front-end's memory have now.
+    [[nodiscard]] std::uint64_t memory_blocks(const std::string& outside);
     /// Ends the connection and closes the sockets. The caller removes `outside` from its folder.
     void remove(const std::string& outside);
 

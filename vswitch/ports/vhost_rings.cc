@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "vswitch/ports/ring_spread.h"
@@ -28,6 +29,13 @@ std::uint64_t faults_of_thread() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     return static_cast<std::uint64_t>(usage.ru_minflt);
+}
+
+/// Time that this thread had a core, ns: without sleep, and without the time of others.
+std::uint64_t time_of_thread() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSec + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 }  // namespace
@@ -162,17 +170,17 @@ rte_mbuf* VhostRings::make_announcement() {
 void VhostRings::begin_measured() {
     measured_ = true;
     measured_faults_ = faults_of_thread();
-    measured_from_ = rte_rdtsc();
+    measured_from_ = time_of_thread();
 }
 
 void VhostRings::end_measured() {
-    const std::uint64_t cycles = rte_rdtsc() - measured_from_;
-    measured_ = false;
     // Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
-    const std::uint64_t costly = rte_get_tsc_hz() / 50'000;
+    constexpr std::uint64_t kCostly = 20'000;
+    const std::uint64_t time = time_of_thread() - measured_from_;
+    measured_ = false;
     const std::uint64_t faults = faults_of_thread() - measured_faults_;
-    if (faults != 0 && cycles >= faults * costly)
-        fault_cycles_.fetch_add(cycles, std::memory_order_relaxed);
+    if (faults != 0 && time >= faults * kCostly)
+        fault_time_.fetch_add(time, std::memory_order_relaxed);
 }
 
 /// @return cycles beyond those of a signal to one waiter

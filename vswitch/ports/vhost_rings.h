@@ -134,7 +134,7 @@ class VhostRings final : public Port {
     Notifier* notifier_;
     GuestAccess* access_;
     bool measured_ = false;              ///< this burst is
-    std::uint64_t measured_from_ = 0;    ///< cycles
+    std::uint64_t measured_from_ = 0;    ///< ns of the thread's own time
     std::uint64_t measured_faults_ = 0;  ///< of the thread, before
     SignalPace pace_;
     std::uint64_t signal_excess_ = 0;  ///< cycles of the last burst's signal, if it was slow
