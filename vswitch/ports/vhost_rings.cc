@@ -62,6 +62,7 @@ void VhostRings::publish(std::unique_ptr<virtio::Device> device, std::uint64_t n
     published_ = std::move(device);
     watch_kicks();
     fault_.store(0, std::memory_order_relaxed);
+    copies_payloads_.store(false, std::memory_order_relaxed);
     if (published_->misplaced)
         note_fault(published_->misplaced->number, published_->misplaced->why);  // no worker has a device
     negotiated_.store(negotiated, std::memory_order_relaxed);
@@ -167,19 +168,29 @@ rte_mbuf* VhostRings::make_announcement() {
     return rte_net_make_rarp_packet(pool_, &mac);
 }
 
-void VhostRings::begin_measured() {
-    measured_ = true;
-    measured_faults_ = faults_of_thread();
-    measured_from_ = time_of_thread();
+VhostRings::Spent VhostRings::spent_now() {
+    return {time_of_thread(), faults_of_thread()};
 }
 
-void VhostRings::end_measured() {
-    // Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
+/// Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
+/// @return ns since `before`, if there were faults that took longer; else 0
+std::uint64_t VhostRings::costly_since(const Spent& before) {
     constexpr std::uint64_t kCostly = 20'000;
-    const std::uint64_t time = time_of_thread() - measured_from_;
-    measured_ = false;
-    const std::uint64_t faults = faults_of_thread() - measured_faults_;
-    if (faults != 0 && time >= faults * kCostly)
+    const Spent now = spent_now();
+    const std::uint64_t faults = now.faults - before.faults;
+    const std::uint64_t time = now.time - before.time;
+    return faults != 0 && time >= faults * kCostly ? time : 0;
+}
+
+void VhostRings::begin_measured() {
+    measured_ = spent_now();
+}
+
+/// A burst of which the sender's memory was read, too, is not this guest's alone.
+void VhostRings::end_measured() {
+    const Spent before = *std::exchange(measured_, std::nullopt);
+    const Port* const lender = access_->lender();
+    if (const std::uint64_t time = costly_since(before); time != 0 && (lender == nullptr || lender == this))
         fault_time_.fetch_add(time, std::memory_order_relaxed);
 }
 
@@ -219,7 +230,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         return frames[0] != nullptr ? 1 : 0;
     }
     const BurstVisit visit(*this);
-    device->terms.copies_payloads = copies_payloads_.load(std::memory_order_relaxed) || access_->measures();
+    device->terms.copies_payloads = copies_payloads_.load(std::memory_order_relaxed);
     virtio::Device::Lanes& lanes = device->from_vm;
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
@@ -229,6 +240,8 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             owing_ = &lane;
             owes_chains_ = true;
             access_->lend(this);
+            if (access_->measures()) [[unlikely]]
+                lent_ = spent_now();
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;
@@ -244,6 +257,8 @@ void VhostRings::return_chains() {
     settle(*owing_, show_used(*owing_));
     owes_chains_ = false;
     access_->lend(nullptr);
+    if (lent_ && costly_since(*std::exchange(lent_, std::nullopt)) != 0) [[unlikely]]
+        copy_payloads();  // its own bursts show from now on whether it was its memory
 }
 
 std::optional<std::uint64_t> VhostRings::peek_destination() {

@@ -118,6 +118,13 @@ class VhostRings final : public Port {
         Visit visit_;
         VhostRings& rings_;
     };
+    /// Of this thread so far.
+    struct Spent {
+        std::uint64_t time;    ///< ns that it had a core
+        std::uint64_t faults;  ///< of pages
+    };
+    [[nodiscard]] static Spent spent_now();
+    [[nodiscard]] static std::uint64_t costly_since(const Spent& before);
     [[gnu::cold]] void begin_measured();
     [[gnu::cold]] void end_measured();
     void begin_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
@@ -133,9 +140,8 @@ class VhostRings final : public Port {
     rte_mempool* pool_;
     Notifier* notifier_;
     GuestAccess* access_;
-    bool measured_ = false;              ///< this burst is
-    std::uint64_t measured_from_ = 0;    ///< ns of the thread's own time
-    std::uint64_t measured_faults_ = 0;  ///< of the thread, before
+    std::optional<Spent> measured_;  ///< before this burst, if it is measured
+    std::optional<Spent> lent_;      ///< before payloads were lent, likewise
     SignalPace pace_;
     std::uint64_t signal_excess_ = 0;  ///< cycles of the last burst's signal, if it was slow
     Counter ring_errors_;
