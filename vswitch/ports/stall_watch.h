@@ -7,8 +7,8 @@
 // else there sleeps. It is judged when the memory became smaller meanwhile: a lock that others hold is no
 // one's. Where it copies from one guest's memory to another's either may be the one: the sender's
 // payloads are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no
-// sleep, but page faults: with many of them the worker itself counts them and their time, burst by burst,
-// until there are few again.
+// sleep, but page faults: when there are some the worker itself counts them and their time in one of 32
+// bursts, for a second.
 #pragma once
 
 #include <atomic>

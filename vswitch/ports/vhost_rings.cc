@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "vswitch/ports/ring_spread.h"
@@ -24,19 +23,10 @@ constexpr std::uint64_t kMicrosPerSec = 1'000'000;
 constexpr unsigned kFaultBits = 8;
 constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
 
-/// Page faults of this thread.
-std::uint64_t faults_of_thread() {
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    return static_cast<std::uint64_t>(usage.ru_minflt);
-}
-
-/// Time that this thread had a core, ns: without sleep, and without the time of others.
-std::uint64_t time_of_thread() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSec + static_cast<std::uint64_t>(time.tv_nsec);
-}
+/// Of the bursts one in so many is measured: two system calls take as long as a burst.
+constexpr std::uint64_t kMeasuredOneIn = 32;
+/// ns that one of them stands for at most: a guest's first burst into new huge pages is no attack.
+constexpr std::uint64_t kMeasuredMost = 20'000'000;
 
 }  // namespace
 
@@ -169,7 +159,14 @@ rte_mbuf* VhostRings::make_announcement() {
 }
 
 VhostRings::Spent VhostRings::spent_now() {
-    return {time_of_thread(), faults_of_thread()};
+    constexpr std::uint64_t kNanosPerMicro = 1000;
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    const auto nanos = [](const timeval& time) {
+        return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSec +
+               static_cast<std::uint64_t>(time.tv_usec) * kNanosPerMicro;
+    };
+    return {nanos(usage.ru_utime) + nanos(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_minflt)};
 }
 
 /// Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
@@ -183,7 +180,8 @@ std::uint64_t VhostRings::costly_since(const Spent& before) {
 }
 
 void VhostRings::begin_measured() {
-    measured_ = spent_now();
+    if (++bursts_ % kMeasuredOneIn == 0)
+        measured_ = spent_now();
 }
 
 /// A burst of which the sender's memory was read, too, is not this guest's alone.
@@ -191,7 +189,7 @@ void VhostRings::end_measured() {
     const Spent before = *std::exchange(measured_, std::nullopt);
     const Port* const lender = access_->lender();
     if (const std::uint64_t time = costly_since(before); time != 0 && (lender == nullptr || lender == this))
-        fault_time_.fetch_add(time, std::memory_order_relaxed);
+        fault_time_.fetch_add(std::min(time * kMeasuredOneIn, kMeasuredMost), std::memory_order_relaxed);
 }
 
 /// @return cycles beyond those of a signal to one waiter
@@ -240,8 +238,8 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             owing_ = &lane;
             owes_chains_ = true;
             access_->lend(this);
-            if (access_->measures()) [[unlikely]]
-                lent_ = spent_now();
+            if (measured_) [[unlikely]]
+                lent_ = measured_;
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;

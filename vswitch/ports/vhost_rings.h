@@ -140,6 +140,7 @@ class VhostRings final : public Port {
     rte_mempool* pool_;
     Notifier* notifier_;
     GuestAccess* access_;
+    std::uint64_t bursts_ = 0;       ///< while they are measured
     std::optional<Spent> measured_;  ///< before this burst, if it is measured
     std::optional<Spent> lent_;      ///< before payloads were lent, likewise
     SignalPace pace_;
