@@ -28,7 +28,7 @@ class StallScore {
     };
     static constexpr Nanos kWindow = kNanosPerSec;
     static constexpr Nanos kSleepMost = 10'000'000;
-    static constexpr Nanos kFaultsMost = 50'000'000;
+    static constexpr Nanos kFaultsMost = 200'000'000;
     static constexpr Nanos kFirstBar = 60 * kNanosPerSec;
     static constexpr Nanos kLastBar = 3600 * kNanosPerSec;
 

@@ -26,7 +26,7 @@ constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
 /// Of the bursts one in so many is measured: two system calls take as long as a burst.
 constexpr std::uint64_t kMeasuredOneIn = 32;
 /// ns that one of them stands for at most: a guest's first burst into new huge pages is no attack.
-constexpr std::uint64_t kMeasuredMost = 20'000'000;
+constexpr std::uint64_t kMeasuredMost = 100'000'000;
 
 }  // namespace
 
@@ -172,7 +172,7 @@ VhostRings::Spent VhostRings::spent_now() {
 /// Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
 /// @return ns since `before`, if there were faults that took longer; else 0
 std::uint64_t VhostRings::costly_since(const Spent& before) {
-    constexpr std::uint64_t kCostly = 20'000;
+    constexpr std::uint64_t kCostly = 60'000;
     const Spent now = spent_now();
     const std::uint64_t faults = now.faults - before.faults;
     const std::uint64_t time = now.time - before.time;

@@ -50,7 +50,7 @@ class Puncher {
 
 }  // namespace
 
-TEST_CASE("a front-end that punches its memory is named and barred, and its neighbors go on") {
+TEST_CASE("a front-end that punches its memory is named and barred, and its neighbors go on", "[long]") {
     VhostSwitch where(5);
     where.start();
     Neighbors neighbors(where);
@@ -70,7 +70,7 @@ TEST_CASE("a front-end that punches its memory is named and barred, and its neig
     where.stop();
 }
 
-TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver is not") {
+TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver is not", "[long]") {
     constexpr unsigned kReceiver = 4;
     constexpr std::uint64_t kPunchedFrom = 3U << 20;
     constexpr std::size_t kBytes = 1514;
@@ -108,7 +108,8 @@ TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver
     where.stop();
 }
 
-TEST_CASE("a guest that sends from huge pages that are not there, again and again, is named and barred") {
+TEST_CASE("a guest that sends from huge pages that are not there, again and again, is named and barred",
+          "[long]") {
     constexpr std::uint64_t kHugePage = 2U << 20;
     constexpr std::uint64_t kPages = 16;
     constexpr std::uint64_t kAt = 4ULL << 30;  // in the guest
@@ -145,7 +146,8 @@ TEST_CASE("a guest that sends from huge pages that are not there, again and agai
     where.stop();
 }
 
-TEST_CASE("a guest whose pages of 4 KiB are not there at each use is served: it pays by its cycles") {
+TEST_CASE("a guest whose pages of 4 KiB are not there at each use is served: it pays by its cycles",
+          "[long]") {
     VhostSwitch where(5);
     where.start();
     Vm guest_vm(where, kAttacker);
@@ -172,7 +174,8 @@ TEST_CASE("a guest whose pages of 4 KiB are not there at each use is served: it 
     where.stop();
 }
 
-TEST_CASE("signals of a driver whose file has thousands of waiters go by way of another thread, and arrive") {
+TEST_CASE("signals of a driver whose file has thousands of waiters go by way of another thread, and arrive",
+          "[long]") {
     rlimit before{};
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
     const rlimit files{before.rlim_max, before.rlim_max};
