@@ -121,21 +121,20 @@ void VhostPort::detach(int vid) {
 }
 
 void VhostPort::set_ring(int vid, std::uint16_t ring, bool enabled) {
-    if (ring >= 2 * queues_)
-        return;
-    const std::scoped_lock lock(control_);
-    const std::uint32_t bit = 1U << ring;
-    std::uint32_t& rings = connection(vid).rings;
-    rings = enabled ? rings | bit : rings & ~bit;
+    set_bit(vid, &Connection::rings, ring, enabled);
 }
 
 void VhostPort::note_enable(int vid, std::uint16_t ring, bool enabled) {
+    set_bit(vid, &Connection::disabled, ring, !enabled);
+}
+
+void VhostPort::set_bit(int vid, std::uint32_t Connection::*bits, std::uint16_t ring, bool value) {
     if (ring >= 2 * queues_)
         return;
     const std::scoped_lock lock(control_);
     const std::uint32_t bit = 1U << ring;
-    std::uint32_t& disabled = connection(vid).disabled;
-    disabled = enabled ? disabled & ~bit : disabled | bit;
+    std::uint32_t& all = connection(vid).*bits;
+    all = value ? all | bit : all & ~bit;
 }
 
 void VhostPort::disconnected(int vid) {

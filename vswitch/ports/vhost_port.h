@@ -108,6 +108,7 @@ class VhostPort {
 
     [[nodiscard]] Connection& connection(int vid);
     void publish(Connection& one);
+    void set_bit(int vid, std::uint32_t Connection::*bits, std::uint16_t ring, bool value);
 
     std::uint32_t queues_;
     std::vector<std::unique_ptr<VhostRings>> servers_;  // their devices change under the mutex

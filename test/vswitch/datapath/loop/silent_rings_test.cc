@@ -41,6 +41,29 @@ struct SilentHost {
     VnicId vm2;
 };
 
+/// 200 VMs whose rings are silent.
+struct SilentHosts {
+    static constexpr unsigned kVms = 200;
+    SilentHosts() {
+        for (unsigned i = 1; i <= kVms; ++i) {
+            ids.push_back(switch_.add(vm(i), [](FakePort& port) { port.watched = true; }));
+            switch_.port(ids.back()).read_at_once();
+        }
+        fall_silent();
+    }
+    FakePort& port(unsigned i) { return switch_.port(ids[i]); }
+    void fall_silent() { turns(2 * SilentRings::kAfterPolls); }
+    /// 64 words in each turn.
+    void sweep_all() { turns(4); }
+    void turns(unsigned count) {
+        for (; count != 0; --count)
+            switch_.turn();
+    }
+
+    SwitchHarness switch_;
+    std::vector<VnicId> ids;
+};
+
 }  // namespace
 
 TEST_CASE(
@@ -93,50 +116,30 @@ TEST_CASE("a ring with a promise of packets, or that cannot be watched, is alway
 }
 
 TEST_CASE("200 silent rings that change at once are all polled within four turns") {
-    constexpr unsigned kVms = 200;
-    constexpr unsigned kTurns = 4;  // 64 words in each
-    SwitchHarness host;
-    std::vector<VnicId> ids;
-    for (unsigned i = 1; i <= kVms; ++i) {
-        ids.push_back(host.add(vm(i), [](FakePort& port) { port.watched = true; }));
-        host.port(ids.back()).read_at_once();
-    }
-    for (unsigned turns = 0; turns < 2 * SilentRings::kAfterPolls; ++turns)
-        host.turn();
-    for (unsigned i = 0; i < kVms; ++i) {
-        FakePort& port = host.port(ids[i]);
-        port.offered.push_back(frame(mac((i + 1) % kVms + 1), mac(i + 1)));
+    SilentHosts hosts;
+    for (unsigned i = 0; i < SilentHosts::kVms; ++i) {
+        FakePort& port = hosts.port(i);
+        port.offered.push_back(frame(mac((i + 1) % SilentHosts::kVms + 1), mac(i + 1)));
         ++port.word;
     }
-    for (unsigned turns = 0; turns < kTurns; ++turns)
-        host.turn();
-    for (const VnicId id : ids)
-        CHECK(host.stats(id).from_vm.delivered.packets == 1);
+    hosts.sweep_all();
+    for (const VnicId id : hosts.ids)
+        CHECK(hosts.switch_.stats(id).from_vm.delivered.packets == 1);
 }
 
 TEST_CASE("of 200 silent rings every third that changes is polled, and the others stay silent") {
-    constexpr unsigned kVms = 200;
-    SwitchHarness host;
-    std::vector<VnicId> ids;
-    for (unsigned i = 1; i <= kVms; ++i) {
-        ids.push_back(host.add(vm(i), [](FakePort& port) { port.watched = true; }));
-        host.port(ids.back()).read_at_once();
-    }
-    for (unsigned turns = 0; turns < 2 * SilentRings::kAfterPolls; ++turns)
-        host.turn();
+    SilentHosts hosts;
     for (unsigned round = 0; round < 6; ++round) {
         std::vector<unsigned> calls;
-        for (const VnicId id : ids)
-            calls.push_back(host.port(id).rx_calls);
+        for (unsigned i = 0; i < SilentHosts::kVms; ++i)
+            calls.push_back(hosts.port(i).rx_calls);
         const auto changes = [round](unsigned i) { return i % 3 == round % 3; };
-        for (unsigned i = 0; i < kVms; ++i)
+        for (unsigned i = 0; i < SilentHosts::kVms; ++i)
             if (changes(i))
-                ++host.port(ids[i]).word;
-        for (unsigned turns = 0; turns < 5; ++turns)
-            host.turn();
-        for (unsigned i = 0; i < kVms; ++i)
-            CHECK((host.port(ids[i]).rx_calls != calls[i]) == changes(i));
-        for (unsigned turns = 0; turns < 2 * SilentRings::kAfterPolls; ++turns)
-            host.turn();
+                ++hosts.port(i).word;
+        hosts.sweep_all();
+        for (unsigned i = 0; i < SilentHosts::kVms; ++i)
+            CHECK((hosts.port(i).rx_calls != calls[i]) == changes(i));
+        hosts.fall_silent();
     }
 }
