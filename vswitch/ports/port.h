@@ -98,7 +98,7 @@ class Port {
     [[nodiscard]] virtual PortOffloads offloads() const = 0;
     /// Time of bursts in which costly pages of the far side's memory were not there, ns of the worker's own
     /// time, while GuestAccess measures. Any thread.
-    [[nodiscard]] std::uint64_t fault_time() const { return fault_time_.load(std::memory_order_relaxed); }
+    [[nodiscard]] virtual std::uint64_t fault_time() const { return 0; }
     /// Names of the negotiated features, for reports. Agent.
     [[nodiscard]] virtual std::vector<std::string> features() const = 0;
     /// Descriptors of the far side that had an error. Any thread.
@@ -109,7 +109,6 @@ class Port {
     explicit Port(bool takes_left_payloads) : takes_left_payloads_(takes_left_payloads) {}
 
     std::atomic<std::uint32_t> epoch_{0};
-    std::atomic<std::uint64_t> fault_time_{0};
     std::atomic<bool> copies_payloads_{false};
     bool owes_chains_ = false;
     bool ring_is_disabled_ = false;

@@ -5,7 +5,6 @@
 #include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -22,11 +21,6 @@ constexpr std::uint64_t kAnnounced = 1ULL << 63;
 constexpr std::uint64_t kMicrosPerSec = 1'000'000;
 constexpr unsigned kFaultBits = 8;
 constexpr std::uint32_t kFaultMask = (1U << kFaultBits) - 1;
-
-/// Of the bursts one in so many is measured: two system calls take as long as a burst.
-constexpr std::uint64_t kMeasuredOneIn = 32;
-/// ns that one of them stands for at most: a guest's first burst into new huge pages is no attack.
-constexpr std::uint64_t kMeasuredMost = 100'000'000;
 
 }  // namespace
 
@@ -158,40 +152,6 @@ rte_mbuf* VhostRings::make_announcement() {
     return rte_net_make_rarp_packet(pool_, &mac);
 }
 
-VhostRings::Spent VhostRings::spent_now() {
-    constexpr std::uint64_t kNanosPerMicro = 1000;
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    const auto nanos = [](const timeval& time) {
-        return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSec +
-               static_cast<std::uint64_t>(time.tv_usec) * kNanosPerMicro;
-    };
-    return {nanos(usage.ru_utime) + nanos(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_minflt)};
-}
-
-/// Pages of 4 KiB that are not there yet are any guest's: they take a microsecond, and are its cycles.
-/// @return ns since `before`, if there were faults that took longer; else 0
-std::uint64_t VhostRings::costly_since(const Spent& before) {
-    constexpr std::uint64_t kCostly = 60'000;
-    const Spent now = spent_now();
-    const std::uint64_t faults = now.faults - before.faults;
-    const std::uint64_t time = now.time - before.time;
-    return faults != 0 && time >= faults * kCostly ? time : 0;
-}
-
-void VhostRings::begin_measured() {
-    if (++bursts_ % kMeasuredOneIn == 0)
-        measured_ = spent_now();
-}
-
-/// A burst of which the sender's memory was read, too, is not this guest's alone.
-void VhostRings::end_measured() {
-    const Spent before = *std::exchange(measured_, std::nullopt);
-    const Port* const lender = access_->lender();
-    if (const std::uint64_t time = costly_since(before); time != 0 && (lender == nullptr || lender == this))
-        fault_time_.fetch_add(std::min(time * kMeasuredOneIn, kMeasuredMost), std::memory_order_relaxed);
-}
-
 /// @return cycles beyond those of a signal to one waiter
 inline std::uint64_t VhostRings::interrupt(const virtio::Lane& lane) {
     const std::uint64_t before = rte_rdtsc();
@@ -238,8 +198,8 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             owing_ = &lane;
             owes_chains_ = true;
             access_->lend(this);
-            if (measured_) [[unlikely]]
-                lent_ = measured_;
+            if (meter_.measures()) [[unlikely]]
+                meter_.lend();
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;
@@ -255,7 +215,7 @@ void VhostRings::return_chains() {
     settle(*owing_, show_used(*owing_));
     owes_chains_ = false;
     access_->lend(nullptr);
-    if (lent_ && costly_since(*std::exchange(lent_, std::nullopt)) != 0) [[unlikely]]
+    if (meter_.lends() && meter_.is_loan_costly()) [[unlikely]]
         copy_payloads();  // its own bursts show from now on whether it was its memory
 }
 

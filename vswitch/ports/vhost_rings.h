@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/metrics.h"
+#include "vswitch/ports/fault_meter.h"
 #include "vswitch/ports/foreign_files.h"
 #include "vswitch/ports/guest_access.h"
 #include "vswitch/ports/notifier.h"
@@ -56,6 +57,7 @@ class VhostRings final : public Port {
     [[nodiscard]] std::uint64_t ring_errors() const override { return ring_errors_.value(); }
     /// Why a ring is stopped until its driver sets it up again; empty when none is. Any thread.
     [[nodiscard]] std::string ring_fault() const;
+    [[nodiscard]] std::uint64_t fault_time() const override { return meter_.time(); }
     /// Why another thread interrupts the guest's drivers; empty: its worker does. Any thread.
     [[nodiscard]] std::string signal_fault() const;
 
@@ -100,16 +102,17 @@ class VhostRings final : public Port {
       private:
         VhostRings& rings_;
     };
-    /// For a burst, whose page faults are counted while that is wished.
+    /// For a burst, whose page faults are counted while that is wished. Where payloads of another guest are
+    /// read, too, they are not this guest's alone.
     class BurstVisit {
       public:
         explicit BurstVisit(VhostRings& rings) : visit_(rings), rings_(rings) {
             if (rings.access_->measures()) [[unlikely]]
-                rings.begin_measured();
+                rings.meter_.begin();
         }
         ~BurstVisit() {
-            if (rings_.measured_) [[unlikely]]
-                rings_.end_measured();
+            if (rings_.meter_.measures()) [[unlikely]]
+                rings_.meter_.end(rings_.access_->lender() == nullptr || rings_.access_->lender() == &rings_);
         }
         BurstVisit(const BurstVisit&) = delete;
         BurstVisit& operator=(const BurstVisit&) = delete;
@@ -118,15 +121,6 @@ class VhostRings final : public Port {
         Visit visit_;
         VhostRings& rings_;
     };
-    /// Of this thread so far.
-    struct Spent {
-        std::uint64_t time;    ///< ns that it had a core
-        std::uint64_t faults;  ///< of pages
-    };
-    [[nodiscard]] static Spent spent_now();
-    [[nodiscard]] static std::uint64_t costly_since(const Spent& before);
-    [[gnu::cold]] void begin_measured();
-    [[gnu::cold]] void end_measured();
     void begin_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
     void watch_kicks();
     void forget_kicks();
@@ -140,9 +134,7 @@ class VhostRings final : public Port {
     rte_mempool* pool_;
     Notifier* notifier_;
     GuestAccess* access_;
-    std::uint64_t bursts_ = 0;       ///< while they are measured
-    std::optional<Spent> measured_;  ///< before this burst, if it is measured
-    std::optional<Spent> lent_;      ///< before payloads were lent, likewise
+    FaultMeter meter_;
     SignalPace pace_;
     std::uint64_t signal_excess_ = 0;  ///< cycles of the last burst's signal, if it was slow
     Counter ring_errors_;
