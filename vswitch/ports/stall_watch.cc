@@ -159,7 +159,7 @@ void StallWatch::measure(Worker& worker, bool faults_rose, Nanos now) {
 
 /// One visit that goes on from look to look, and in which a fault has ended, cost as much as the thread's own
 /// time in it: others may have had the core.
-void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults,
+void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults_now,
                                Nanos now) {
     if (at != nullptr && at == worker.at && visit == worker.visit) {
         worker.visit_lasts = true;
@@ -167,11 +167,11 @@ void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t vis
     }
     const Nanos time = time_of(worker.thread);
     const auto guest = guests_.find(worker.at);
-    if (worker.visit_lasts && faults != worker.visit_faults && guest != guests_.end())
+    if (worker.visit_lasts && faults_now != worker.visit_faults && guest != guests_.end())
         judge(guest->second.socket, StallScore<std::string>::Kind::kFaults, time - worker.visit_time, now);
     worker.at = at;
     worker.visit = visit;
-    worker.visit_faults = faults;
+    worker.visit_faults = faults_now;
     worker.visit_time = time;
     worker.visit_lasts = false;
 }
