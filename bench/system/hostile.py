@@ -8,6 +8,7 @@ and sends its frames to the victim; in the stretches without an attack a program
 were on their way while another program had its core. A row that cannot be measured is an error of this bench.
 """
 import collections
+import functools
 import json
 import re
 import subprocess
@@ -24,6 +25,7 @@ from processes import Process  # in test/support: bench/__init__.py
 
 CORES_ARE_OF_ROWS = True    # each row names the distance of its cores: bench/lib/report.py
 TOOL = "test/hostile/weir-hostile"
+BARRED = "barred"           # the family of attacks that cost the attacker its socket: each has one of its own
 ATTACKER_NICE = -7          # beside -20 of the bench: 5 % of a core that both want
 PEERS = {VICTIM: 2, WIRE: 4, UNREAD[0]: 5}      # the same of ports that it sends to
 PROMISED_PPS, OFFERED_PPS = 500_000, 450_000     # a queue of all that is promised would have no end
@@ -36,7 +38,8 @@ MINUTES_MOST = 11           # a further round that would end later is not begun
 
 
 class Host(Weir):
-    """The victim, its neighbors and the wire, and a vNIC whose guest is not the generator's."""
+    """The victim, its neighbors and the wire, and vNICs whose guests are not the generator's: that of the attacker, and one for each attack after
+    which the switch bars the socket."""
 
     def __init__(self, place):
         made = ports_with_wire(place, WIRE + 1)
@@ -46,12 +49,17 @@ class Host(Weir):
         for port, number in PEERS.items():
             made[port]["mac"] = mac(number)
         super().__init__(place, made, uplink=wire_uplink(made, "10Gbit"), feedback=True)
-        self.socket = place.file("attacker.sock")
+        self.attackers = {name: ATTACKER + 3 + place for place, name in enumerate(barred())}
+
+    def attacker(self, attack):
+        """(socket, number of the VM) of an attack."""
+        vm = self.attackers.get(attack, ATTACKER)
+        return self.place.file(f"attacker{vm}.sock"), vm
 
     def config(self):
         config = super().config()
-        config["vnics"].append({"name": "attacker", "socket": self.socket, "mode": "server", "reservation": "0Mbit",
-                                "mac": mac(ATTACKER)})
+        for socket, vm in (self.attacker(name) for name in (NONE, *self.attackers)):
+            config["vnics"].append({"name": f"attacker{vm}", "socket": socket, "mode": "server", "reservation": "0Mbit", "mac": mac(vm)})
         return config
 
     def attack(self, name, peer, seconds):
@@ -59,8 +67,9 @@ class Host(Weir):
 
         @param peer the port that its frames go to
         """
+        socket, vm = self.attacker(name)
         command = ([sys.executable, "-c", "while True: pass"] if name == NONE else
-                   [tool(TOOL), "--socket", self.socket, "--vm", str(ATTACKER), "--peer", str(PEERS[peer]),
+                   [tool(TOOL), "--socket", socket, "--vm", str(vm), "--peer", str(PEERS[peer]),
                     "--attack", name, "--seconds", str(seconds), "--json"])
         return Process(command, self.place.file(f"hostile-{name}.log"), cores=[LOAD_CORE], nice=ATTACKER_NICE)
 
@@ -200,11 +209,21 @@ def measure_all(record, rows, number_of_round):
         record.visit(Host, lambda system, load: Visit(record, system, load).measure(todo, tries), system="weir", round=number_of_round)
 
 
+@functools.cache
+def attacks():
+    """(name, family) of each attack that test/hostile lists."""
+    return [re.match(r"(\S+)\s+(\S+)\s", line).groups() for line in run(tool(TOOL), "--list").splitlines()]
+
+
+def barred():
+    """The attacks after which the switch bars the socket."""
+    return [name for name, family in attacks() if family == BARRED]
+
+
 def every_row():
     """All rows: the floods, and the attacks that test/hostile lists."""
-    attacks = [re.match(r"(\S+)\s+(\S+)\s", line).groups() for line in run(tool(TOOL), "--list").splitlines()]
     return [*(Row("guest floods" if flood.guest else "floods", name, flood.group) for name, flood in FLOODS.items()),
-            *(Row("attacks", name, family) for name, family in attacks)]
+            *(Row("attacks", name, family) for name, family in attacks())]
 
 
 def chosen(rows, words):

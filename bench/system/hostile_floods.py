@@ -49,6 +49,10 @@ def from_wire(receivers=ALL[:4], **keys):
     return [{"from": WIRE, "to": vm, "size": 64, "pps": WIRE_PPS / len(receivers), **keys} for vm in receivers]
 
 
+def to_attacker():
+    return [stream(vm, dst_mac=mac(ATTACKER)) for vm in ALL[:4]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Flood:
     """@param group rows of one kind stand together
@@ -72,8 +76,9 @@ FLOODS = {
     "broadcasts": Flood("broadcasts", lambda: [broadcast(vm) for vm in ALL]),
     "broadcast super-frames": Flood("broadcasts", guest=("broadcast-segments", VICTIM)),
     "frames to unknown addresses": Flood("broadcasts", lambda: [stream(vm, WIRE, dst_macs=SOURCES, random=True) for vm in ALL]),
-    "64-byte frames to a VM that rewrites its headers": Flood("headers", lambda: [stream(vm, dst_mac=mac(ATTACKER)) for vm in ALL[:4]],
-                                                              guest=("receive-headers", VICTIM)),
+    "64-byte frames to a VM that rewrites its headers": Flood("headers", to_attacker, guest=("receive-headers", VICTIM)),
+    "64-byte frames to a VM with empty buffers": Flood("walks", to_attacker, guest=("walk-receive", VICTIM)),
+    "64-byte frames to a VM with 19,000 waiters": Flood("signals", to_attacker, guest=("call-waiters", VICTIM)),
     "8 IPv6 extension headers in 1500 B": Flood("headers", lambda: [stream(vm, next_of(vm), 1500, extensions=8) for vm in ALL]),
     "64 IPv6 extension headers in 1500 B": Flood("headers", lambda: [stream(vm, next_of(vm), 1500, extensions=64) for vm in ALL]),
     "made-up MAC addresses": Flood("spoofing", lambda: [stream(vm, next_of(vm), src_macs=SOURCES, random=True) for vm in ALL]),

@@ -19,6 +19,7 @@ constexpr std::array kFamilyBegins{
     FamilyBegin{"disorder", "messages"},      FamilyBegin{"wrong-files", "files"},
     FamilyBegin{"renegotiated", "messages"},  FamilyBegin{"connect-flood", "connects"},
     FamilyBegin{"offload-headers", "frames"}, FamilyBegin{"rewritten", "races"},
+    FamilyBegin{"memory-punched", "barred"},
 };
 
 constexpr bool is_attack(const FamilyBegin& begin) {

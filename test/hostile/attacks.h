@@ -99,6 +99,14 @@ void region_truncated(Scene& scene);
 void region_shrunk(Scene& scene);
 void regions_many(Scene& scene);
 void regions_replaced(Scene& scene);
+// stalls.cc
+void memory_punched(Scene& scene);
+void memory_absent(Scene& scene);
+void region_grown(Scene& scene);
+void call_waiters(Scene& scene);
+// walks.cc
+void walk_transmit(Scene& scene);
+void walk_receive(Scene& scene);
 // messages.cc
 void disorder(Scene& scene);
 void noise(Scene& scene);
@@ -165,11 +173,17 @@ inline constexpr std::array kAttacks{
     Attack{"packed-transmit", "packed transmit rings that are available in every round", packed_transmit},
     Attack{"packed-receive", "packed receive rings that are available in every round", packed_receive},
     Attack{"packed-raced", "packed rings whose flags change while the switch reads them", packed_raced},
+    Attack{"walk-transmit", "transmit rings of 1,024 to 32,768 entries whose chains are long and empty",
+           walk_transmit},
+    Attack{"walk-receive", "receive rings of 1,024 to 32,768 entries whose chains are long and empty",
+           walk_receive},
     Attack{"event-index", "event indices outside of the ring, with an interrupt after each", event_index},
     Attack{"regions-overlap", "regions of memory that overlap", regions_overlap},
     Attack{"regions-wrap", "regions whose addresses or offsets overflow", regions_wrap},
     Attack{"region-truncated", "a region's file that is shorter than the region", region_truncated},
     Attack{"region-shrunk", "a region's file that becomes shorter under traffic", region_shrunk},
+    Attack{"region-grown", "a region's file that becomes longer under traffic, and shorter again",
+           region_grown},
     Attack{"regions-many", "0 to 2^32 regions, with too many and too few files", regions_many},
     Attack{"regions-replaced", "new tables of regions under traffic", regions_replaced},
     Attack{"disorder", "every message in any order, with random payloads and files", disorder},
@@ -179,6 +193,7 @@ inline constexpr std::array kAttacks{
     Attack{"wrong-files", "pipes, folders, sockets and no file where an eventfd or a memfd belongs",
            wrong_files},
     Attack{"blocking-call", "an interrupt's file whose write would wait", blocking_call},
+    Attack{"call-waiters", "an interrupt's file for which 19,000 others wait", call_waiters},
     Attack{"blocking-close", "files whose close waits, in every message, read or left unread",
            blocking_close},
     Attack{"any-file", "files of every kind in every message, whose other ends are neither read nor closed",
@@ -203,11 +218,18 @@ inline constexpr std::array kAttacks{
     Attack{"header-rewritten", "offload headers that change while the switch reads them", header_rewritten},
     Attack{"receive-headers", "headers of receive buffers that change while the switch writes them",
            receive_headers},
+    Attack{"memory-punched", "memory that is punched out of its file under traffic", memory_punched},
+    Attack{"memory-absent", "frames in huge pages that are absent each time", memory_absent},
 };
 
 /// The attack's family in reports: "rings", "files".
 /// @param attack of kAttacks
 [[nodiscard]] std::string_view family_of(const Attack& attack);
+/// Whether the switch bars a socket from which this attack came, for a minute or longer: nothing that uses
+/// the socket afterwards shows anything.
+[[nodiscard]] inline bool barred(const Attack& attack) {
+    return family_of(attack) == "barred";
+}
 
 /// Makes `scene` ready for step `number` and takes it.
 void take_step(const Attack& attack, Scene& scene, std::uint64_t seed, std::uint32_t number);

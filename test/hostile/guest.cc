@@ -28,7 +28,7 @@ bool Guest::restart(const Shape& shape) {
 }
 
 void Guest::place_rings() {
-    constexpr std::uint64_t kInside = 0x1'0000;
+    constexpr std::uint64_t kInside = 0x10'0000;
     constexpr std::uint64_t kRegionAt = GuestMemory::kRegionBytes;
     const auto address = [this](std::uint32_t number) {
         const std::uint64_t inside = number == shape_.outermost ? 0 : kInside;
@@ -112,7 +112,7 @@ bool Guest::transmit(const FrameHeader& header, std::span<const std::uint8_t> fr
         return false;
     std::uint16_t slot = to_switch.next();
     for (std::size_t done = 0; done < bytes; done += kTransmitBufferBytes) {
-        const std::uint64_t address = kTransmitBuffersAt + std::uint64_t{slot} * kTransmitBufferBytes;
+        const std::uint64_t address = transmit_buffer(slot);
         const std::size_t now = std::min<std::size_t>(kTransmitBufferBytes, bytes - done);
         const std::size_t skip = done == 0 ? sizeof(header) : 0;
         if (done == 0)
@@ -138,8 +138,7 @@ bool Guest::taken(std::chrono::microseconds patience) {
 void Guest::offer_buffers() {
     Virtqueue& from_switch = ring(kReceive);
     for (std::uint16_t slot = from_switch.next(); from_switch.free() > 0; slot = from_switch.next()) {
-        const Buffer buffer{kReceiveBuffersAt + std::uint64_t{slot} * kReceiveBufferBytes,
-                            kReceiveBufferBytes, kWrite};
+        const Buffer buffer{receive_buffer(slot), kReceiveBufferBytes, kWrite};
         from_switch.add({&buffer, 1});
     }
 }
@@ -148,8 +147,7 @@ unsigned Guest::receive(const std::function<void(std::span<const std::uint8_t>)>
     unsigned frames = 0;
     Virtqueue& from_switch = ring(kReceive);
     for (std::optional<Used> used; (used = from_switch.reap()).has_value();) {
-        const std::uint64_t slot = used->id % from_switch.size();
-        const std::uint8_t* buffer = memory.at(kReceiveBuffersAt + slot * kReceiveBufferBytes);
+        const std::uint8_t* buffer = memory.at(receive_buffer(used->id % from_switch.size()));
         received_.insert(received_.end(), buffer, buffer + std::min(used->bytes, kReceiveBufferBytes));
         ++received_buffers_;
         FrameHeader header;

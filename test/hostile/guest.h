@@ -32,18 +32,25 @@ class Guest {
     static constexpr std::uint32_t kReceiveBufferBytes = 2048;
     static constexpr std::uint64_t kTransmitBuffersAt = 0x20'0000;
     static constexpr std::uint32_t kTransmitBufferBytes = 8192;
+    /// Where a slot's buffer lies; rings of more than kRingSize entries share them.
+    static constexpr std::uint64_t receive_buffer(std::uint64_t slot) {
+        return kReceiveBuffersAt + slot % kRingSize * kReceiveBufferBytes;
+    }
+    static constexpr std::uint64_t transmit_buffer(std::uint64_t slot) {
+        return kTransmitBuffersAt + slot % kRingSize * kTransmitBufferBytes;
+    }
     /// Asked for if the switch offers them.
     static constexpr std::uint64_t kWanted =
         mask(kVersion1, kProtocolFeatures, kChecksum, kHostTso4, kIndirectDescriptors);
 
     /// Sizes, layout and place of the guest's rings.
     struct Shape {
-        std::uint16_t receive_size = kRingSize;  ///< entries, 1 to 256
+        std::uint16_t receive_size = kRingSize;  ///< entries, 1 to 256; to 32,768 unless kSpaced
         std::uint16_t transmit_size = kRingSize;
         std::uint64_t features = kWanted;  ///< with kPackedRing the rings are packed
         Place place = Place::kSpaced;      ///< else both rings are in the second region
         std::uint32_t outermost =
-            kTransmit;  ///< the ring at the very begin or end; the other 64 KiB beside it
+            kTransmit;  ///< the ring at the very begin or end; the other 1 MiB beside it
     };
 
     Guest(const Endpoint& endpoint, Tally& tally);

@@ -4,6 +4,7 @@
 //
 // Prints a line of counts for each attack. Threads: one, and one more while a race lasts.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -56,9 +57,10 @@ void print(const Attack& attack, const Tally& tally, bool json) {
 }
 
 int run_all(const Options& options) {
-    std::size_t chosen = 0;
-    for (const Attack& attack : kAttacks)
-        chosen += options.attack == "all" || options.attack == attack.name;
+    const auto is_chosen = [&](const Attack& attack) {
+        return options.attack == attack.name || (options.attack == "all" && !barred(attack));
+    };
+    const auto chosen = static_cast<std::size_t>(std::ranges::count_if(kAttacks, is_chosen));
     if (chosen == 0) {
         std::fprintf(stderr, "weir-hostile: --attack: found '%s'; allowed: all, or a name of --list\n",
                      options.attack.c_str());
@@ -66,7 +68,7 @@ int run_all(const Options& options) {
     }
     const Endpoint endpoint(options.socket, options.server);
     for (const Attack& attack : kAttacks)
-        if (options.attack == "all" || options.attack == attack.name)
+        if (is_chosen(attack))
             print(attack, run(attack, endpoint, options, options.seconds / static_cast<double>(chosen)),
                   options.json);
     return 0;
@@ -80,7 +82,9 @@ int main(int argc, char** argv) {
     auto* socket = app.add_option("--socket", options.socket, "the attacked vNIC's socket");
     app.add_flag("--server", options.server, "make the socket: the switch connects");
     app.add_option("--seed", options.seed, "of all choices")->capture_default_str();
-    app.add_option("--attack", options.attack, "a name of --list, or all")->capture_default_str();
+    app.add_option("--attack", options.attack,
+                   "a name of --list, or all: those after which the socket is not barred")
+        ->capture_default_str();
     app.add_option("--seconds", options.seconds, "in all, divided among the attacks")->capture_default_str();
     app.add_option("--first-step", options.first_step, "begin with this step of the seed")
         ->capture_default_str();

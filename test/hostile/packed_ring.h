@@ -15,7 +15,7 @@ namespace weir::hostile {
 
 class PackedRing final : public Virtqueue {
   public:
-    /// @param size entries, any number from 1 to 256
+    /// @param size entries, any number from 1 to 32,768
     PackedRing(GuestMemory& memory, const RingParts& parts, std::uint16_t size)
         : Virtqueue(memory, parts, size) {}
 

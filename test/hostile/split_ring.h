@@ -12,7 +12,7 @@ namespace weir::hostile {
 
 class SplitRing final : public Virtqueue {
   public:
-    /// @param size entries, a power of two, at most 256
+    /// @param size entries, a power of two, at most 32,768
     SplitRing(GuestMemory& memory, const RingParts& parts, std::uint16_t size)
         : Virtqueue(memory, parts, size) {}
 

@@ -2,10 +2,10 @@
 // Source: virtio 1.2 2.6 to 2.8. Units: bytes; entries. Threads: one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "test/hostile/guest_memory.h"
 
@@ -37,7 +37,7 @@ enum class Place {
     kAtEnd,  ///< before an address, last that to which the device writes most: used ring, packed descriptors
 };
 
-/// @param size entries, 1 to 256
+/// @param size entries, 1 to 32,768
 [[nodiscard]] RingParts place_ring(bool packed, Place place, std::uint64_t address, std::uint16_t size);
 
 class Virtqueue {
@@ -77,7 +77,7 @@ class Virtqueue {
 
   protected:
     Virtqueue(GuestMemory& memory, const RingParts& parts, std::uint16_t size)
-        : memory_(&memory), parts_(parts), size_(size), free_(size) {}
+        : memory_(&memory), parts_(parts), size_(size), free_(size), lengths_(size) {}
     Virtqueue(const Virtqueue&) = default;
     Virtqueue& operator=(const Virtqueue&) = default;
 
@@ -89,7 +89,7 @@ class Virtqueue {
     std::uint16_t size_;
     std::uint16_t next_ = 0;
     std::uint16_t free_;
-    std::array<std::uint16_t, 256> lengths_{};  // of the chains that the device has
+    std::vector<std::uint16_t> lengths_;  // of the chains that the device has
 };
 
 }  // namespace weir::hostile

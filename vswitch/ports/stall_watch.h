@@ -73,7 +73,8 @@ class StallWatch {
     void run();
     void look_at(Worker& worker, Nanos now);
     void measure(Worker& worker, bool faults_rose, Nanos now);
-    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults_now, Nanos now);
+    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults_now,
+                       Nanos now);
     void look_at_sleep(const Port* at, const Port* lender, Nanos now);
     void look_at_faults(Nanos now);
     void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);

@@ -10,6 +10,7 @@ from processes import Process, run
 from wait import BOUND_SECONDS, until
 
 HOSTILE = os.path.join(BUILD, "test", "hostile", "weir-hostile")
+BARRED = {"memory-punched": 6, "memory-absent": 7}      # the attacks after which the switch bars the socket, and the VM of each
 SEEDS = (1, 2)
 STEPS = 5                      # of each attack and seed; bench/run.sh hostile goes on for longer
 UNLIMITED = 1_000 * BOUND_SECONDS
@@ -19,23 +20,23 @@ LOG_LINES = 40                  # of the switch, for two seeds; the vhost librar
 
 class HostileTest(Case):
     """vm1 sends to vm2 all the time; the attacker has vm3's socket, on which the switch listens, and sends to vm4. vm5 sends
-    bursts to the attacker."""
+    bursts to the attacker. vm6 and vm7 are of attacks after which a socket is barred."""
 
     def start(self):
         guests = self.vm(2, 4, begin=False), self.sender(1, 2, 200, begin=False), self.sender(5, 3, 200, begin=False)
         self.source = guests[1]
         self.start_switch(self.vnic(1, limit_pps="5kpps"), self.vnic(2), self.vnic(3, mode="server"), self.vnic(4),
-                          self.vnic(5, limit_pps="5kpps"))
+                          self.vnic(5, limit_pps="5kpps"), *(self.vnic(vm, mode="server") for vm in BARRED.values()))
         self.begin(*guests)
         self.wait_packets("vm2", "to_vm", "delivered", ENOUGH)
 
     def buffers_free(self):
         return self.switch.ctl("status")["memory"]["buffers_free"]
 
-    def attack(self, seed):
-        """All attacks of the tool; the steps and connections of each."""
-        done = run([HOSTILE, "--socket", self.path("vm3.sock"), "--vm", 3, "--peer", 4, "--seed", seed, "--attack", "all", "--steps", STEPS,
-                    "--seconds", UNLIMITED, "--json"])
+    def attack(self, seed, vm=3, name="all", steps=STEPS):
+        """One attack of the tool, or all that leave the socket usable; the steps and connections of each."""
+        done = run([HOSTILE, "--socket", self.path(f"vm{vm}.sock"), "--vm", vm, "--peer", 4, "--seed", seed, "--attack", name,
+                    "--steps", steps, "--seconds", UNLIMITED, "--json"])
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def open_files(self):
@@ -62,6 +63,7 @@ class HostileTest(Case):
                 self.assertEqual(done["bytes_changed"], 0, done)
             self.switch.check_alive()
             self.wait_more("vm1", packets=ENOUGH, direction="from_vm")
+        self.attack_until_barred()
         self.assertEqual(self.drops("vm1"), {})
         self.assert_only_broadcasts_lost()
         self.assert_accounts()
@@ -69,6 +71,14 @@ class HostileTest(Case):
             self.assertLess(len(log.readlines()), LOG_LINES, "a guest decides how much is logged")
         self.assert_nothing_left(files, buffers)
         self.work_again()
+
+    def attack_until_barred(self):
+        """An attack that makes a worker wait costs the attacker its socket, and the vNIC says why."""
+        for name, vm in BARRED.items():
+            with self.subTest(name):
+                until(lambda: self.attack(1, vm, name) and self.switch.vnic(f"vm{vm}")["front_end_fault"], f"vm{vm} barred")
+                self.switch.check_alive()
+                self.wait_more("vm1", packets=ENOUGH, direction="from_vm")
 
     def assert_only_broadcasts_lost(self):
         """vm1 stops. Of the frames offered to vm2, no more are lost than the attacker has broadcast: none of vm1's need be among them.
