@@ -122,7 +122,7 @@ std::uint16_t Delivery::post(WorkerId worker, const VnicFixed& to, const Run& ru
     if (left != 0)
         waiting_.take_left(origin, to, frames, left, took, sent != 0);
     (void)to.fixed.port->take_excess();  // within the time of this call
-    setup_.bill.divert(to, setup_.bill.read() - start);
+    setup_.bill.divert_since(to, start);
 }
 
 /// A receiver whose ring is made of needless descriptors pays for them itself.

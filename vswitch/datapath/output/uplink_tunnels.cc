@@ -124,8 +124,7 @@ std::uint16_t Uplink::encrypt_alike(std::uint16_t first) {
     EspOutcomes outcomes;
     const std::uint64_t began = bill_->read();
     tunnels_->encrypt(tunnel, std::span(frames).first(count), outcomes);
-    const std::uint64_t cycles = bill_->read() - began;
-    bill_->divert(std::span(parts).first(count), cycles);
+    const std::uint64_t cycles = bill_->divert_since(std::span(parts).first(count), began);
     for (std::uint16_t i = 0; i < count; ++i)
         stats.encryption_tokens += parts[i].weight;
     stats.encryption_cycles += cycles;

@@ -18,8 +18,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <span>
 
+#include "vswitch/datapath/vnic/used_cycles.h"
 #include "vswitch/datapath/vnic/vnic_path.h"
 #include "vswitch/qos/schedulers/cycle_share.h"
 
@@ -46,7 +48,7 @@ class CycleBill {
     void charge(VnicPath& payer) {
         const std::uint64_t after = read();
         if (after > mark_)
-            enter(payer, after - mark_);
+            enter(payer, used(after - mark_, after));
         mark_ = after;
     }
 
@@ -54,7 +56,7 @@ class CycleBill {
     /// @return how many
     std::uint64_t count(VnicPath& vnic) {
         const std::uint64_t after = read();
-        const std::uint64_t cycles = after > mark_ ? after - mark_ : 0;
+        const std::uint64_t cycles = after > mark_ ? used(after - mark_, after) : 0;
         vnic.stats.cycles += cycles;
         mark_ = after;
         return cycles;
@@ -66,14 +68,25 @@ class CycleBill {
         mark_ += cycles;
     }
 
+    /// Charges the span since `start`, which the next charge() leaves out.
+    void divert_since(VnicPath& payer, std::uint64_t start) {
+        const std::uint64_t after = read();
+        enter(payer, used(after - start, after));
+        mark_ += after - start;
+    }
+
     /// Work of which one call did several frames' at once.
     struct Part {
         VnicPath* payer;       ///< nullptr: nothing is charged for it
         std::uint32_t weight;  ///< of its share of the cycles
     };
-    /// Charges `cycles` of those since the mark in proportion to the parts' weights. Divides: once per burst.
-    void divert(std::span<const Part> parts, std::uint64_t cycles) {
+    /// Charges the span since `start` in proportion to the parts' weights. Divides: once per burst. Parts
+    /// without a payer are left to the next charge(). @return the span's cycles
+    std::uint64_t divert_since(std::span<const Part> parts, std::uint64_t start) {
         constexpr unsigned kFraction = 16;
+        const std::uint64_t after = read();
+        const std::uint64_t cycles = used(after - start, after);
+        mark_ += after - start - cycles;
         std::uint64_t weights = 0;
         for (const Part& part : parts)
             weights += part.weight;
@@ -81,15 +94,31 @@ class CycleBill {
         for (const Part& part : parts)
             if (part.payer != nullptr)
                 divert(*part.payer, each * part.weight >> kFraction);
+        return cycles;
     }
 
   private:
+    /// @param after the TSC at the end of the span of these cycles
+    [[nodiscard]] std::uint64_t used(std::uint64_t cycles, std::uint64_t after) {
+        return cycles <= UsedCycles::kBelieved ? cycles : used_of_long(cycles, after);
+    }
+    [[nodiscard, gnu::cold]] std::uint64_t used_of_long(std::uint64_t cycles, std::uint64_t after) {
+        return counter_ == nullptr ? used_cycles_.of(cycles, after, own_cycles()) : cycles;
+    }
+    /// This thread's time of the core.
+    [[nodiscard]] static std::uint64_t own_cycles() {
+        timespec time{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        const double seconds = static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+        return static_cast<std::uint64_t>(seconds * static_cast<double>(rte_get_tsc_hz()));
+    }
     void enter(VnicPath& vnic, std::uint64_t cycles) {
         share_.charge(vnic.fixed.id, cycles);
         vnic.stats.cycles += cycles;
     }
 
     CycleShare share_;
+    UsedCycles used_cycles_;
     const std::atomic<std::uint64_t>* counter_;
     std::uint64_t mark_ = 0;
 };

@@ -6,8 +6,7 @@
 // that moved packets is charged the cycles it took; a poll that found nothing is free. A round in which no
 // served vNIC has credit left grants quanta to all vNICs: as many as the first of the served ones needs to
 // have credit again, so that no round passes without work while there is some. Credit never exceeds one
-// quantum, so idle time earns nothing; debt never exceeds kDebtMax, which bounds the wait after a heavy
-// burst.
+// quantum, so idle time earns nothing; a debt holds all that was used, and the caller charges no more.
 //
 // Example: vNICs with 200 and 100 shares have quanta of 65,536 and 32,768 cycles. If each poll takes 16,384
 // cycles, they are polled 4 and 2 times until both have no credit; then each gets one quantum again.
@@ -24,9 +23,8 @@ class CycleShare {
   public:
     /// Quantum of the vNIC with the most shares: a dozen bursts of small packets.
     static constexpr std::int64_t kQuantum = 65'536;
-    /// More than the most expensive poll: a piece of super-frames (100 us), or a turn's copies of floods (60
-    /// us).
-    static constexpr std::int64_t kDebtMax = 1 << 20;
+    /// Keeps sums in range: a second and more.
+    static constexpr std::int64_t kDebtMax = 1LL << 32;
 
     /// @param slots_max slots are 0 .. slots_max-1
     explicit CycleShare(std::size_t slots_max) : slots_(slots_max) {}
@@ -40,7 +38,8 @@ class CycleShare {
 
     [[nodiscard]] bool may_poll(std::size_t slot) { return settled(slot).credit > 0; }
 
-    /// @param cycles that work for this vNIC took: a poll of it that moved packets, or a delivery to it
+    /// @param cycles of the core that work for this vNIC used: a poll of it that moved packets, or a delivery
+    /// to it
     void charge(std::size_t slot, std::uint64_t cycles) {
         Slot& s = settled(slot);
         s.credit = std::max(s.credit - static_cast<std::int64_t>(cycles), -kDebtMax);

@@ -25,8 +25,8 @@ namespace weir {
 
 class EncryptionPromise {
   public:
-    /// One poll pays for no more: a thread that was suspended in it must not cost the promise of a second.
-    static constexpr std::uint64_t kFramesMax = 1024;
+    /// Keeps sums in range: of one poll, a second of the core and more.
+    static constexpr std::uint64_t kFramesMax = 1 << 22;
 
     /// The ring may be polled, and pay() has to follow when that moved frames.
     [[nodiscard]] bool may_poll(Nanos now) const { return bucket_.can_pay(1, now); }

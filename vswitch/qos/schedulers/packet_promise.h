@@ -25,12 +25,13 @@ namespace weir {
 
 class PacketPromise {
   public:
-    /// One poll pays no more: a thread that was suspended in it must not cost the promise of a whole second.
-    static constexpr std::uint64_t kPaymentMax = 1024;
+    /// Keeps sums in range: of one poll, a second of the core and more.
+    static constexpr std::uint64_t kPaymentMax = 1 << 22;
 
     /// The ring may be polled, and pay() has to follow when that moved packets.
     [[nodiscard]] bool may_poll(Nanos now) const { return bucket_.can_pay(1, now); }
-    /// @param cycles that the poll of these packets took  @return time in which the promise earns the price
+    /// @param cycles of the core that the poll of these packets used  @return time in which the promise earns
+    /// the price
     FineTime pay(std::uint32_t packets, std::uint64_t cycles, Nanos now) {
         static_assert(std::has_single_bit(limits::kPromisedPacketCycles));  // a shift, not a division
         const std::uint64_t price = std::max<std::uint64_t>(packets, cycles / limits::kPromisedPacketCycles);

@@ -143,8 +143,8 @@ TEST_CASE("a poll pays for its frames, and at least for so many small ones", "[e
     };
     CHECK(wait_after(48'000, 32, 64'000) == 38'001'000);  // 48,000 - 10,000 + 1 tokens at 1 per us
     CHECK(wait_after(9'000, 32, 32'000) == 0);
-    CHECK(wait_after(0, 32, 1'024 * 300) == 9'201'000);    // 300 frames of 64
-    CHECK(wait_after(0, 1, 2'500'000'000) == 55'537'000);  // 1,024 at most
+    CHECK(wait_after(0, 32, 1'024 * 300) == 9'201'000);  // 300 frames of 64
+    CHECK(wait_after(0, 1, 10'240'000) == 630'001'000);  // 10,000 of them: all that was used
     EncryptionPromise promise;
     CHECK_FALSE(promise.given());
     promise.set_profile(make_profile(kMega, 10'000), 0);

@@ -1,6 +1,9 @@
 // cycle_bill_test.cc - a port that burns time shows which vNIC pays for it: the sender, the receiver, the
 // stuck VM.
 #include <array>
+#include <chrono>
+#include <ctime>
+#include <thread>
 
 #include "test/support/catch.h"
 #include "test/vswitch/datapath/loop/switch_harness.h"
@@ -144,15 +147,47 @@ TEST_CASE("cycles of one call for several frames are charged in proportion to wh
     VnicPath& vm2 = host.path(host.add(vm(2)));
     CycleBill bill(&host.cycles);
     bill.start(host.cycles);
-    host.cycles += 10'000;
+    host.cycles += 2'000;
+    const std::uint64_t start = host.cycles;
+    host.cycles += 8'000;
     const std::array parts{CycleBill::Part{&vm1, 1'000}, CycleBill::Part{&vm2, 500},
                            CycleBill::Part{nullptr, 250}, CycleBill::Part{&vm1, 250}};
-    bill.divert(parts, 8'000);
+    CHECK(bill.divert_since(parts, start) == 8'000);
     CHECK(vm1.stats.cycles == 5'000);
     CHECK(vm2.stats.cycles == 2'000);
     bill.charge(vm2);  // 2,000 more, and the 1,000 that none of the two caused
     CHECK(vm2.stats.cycles == 5'000);
+    const std::uint64_t next = host.cycles;
     host.cycles += 300;
-    bill.divert(std::array{CycleBill::Part{&vm1, 0}}, 300);
+    bill.divert_since(std::array{CycleBill::Part{&vm1, 0}}, next);
     CHECK(vm1.stats.cycles == 5'000);
+}
+
+TEST_CASE("a thread that had no core in a long span is not billed for it, and one that had is") {
+    constexpr std::uint64_t kBelieved = UsedCycles::kBelieved;
+    SwitchHarness host;
+    VnicPath& vm1 = host.path(host.add(vm(1)));
+    CycleBill bill;  // of this thread
+    const auto charge = [&](auto&& spend) {
+        const std::uint64_t before = vm1.stats.cycles;
+        bill.restart();
+        spend();
+        bill.charge(vm1);
+        return vm1.stats.cycles - before;
+    };
+    const std::uint64_t longer = 4 * kBelieved;
+    const auto work = [longer] {
+        timespec time{};
+        const auto own = [&time] {
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+            return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+        };
+        const double end = own() + static_cast<double>(longer) / static_cast<double>(rte_get_tsc_hz());
+        while (own() < end) {
+        }
+    };
+    const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    CHECK(charge(work) == kBelieved);  // nothing is known of the time before
+    CHECK(charge(sleep) < 2 * kBelieved);
+    CHECK(charge(work) >= longer - kBelieved);
 }

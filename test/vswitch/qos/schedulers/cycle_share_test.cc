@@ -88,17 +88,25 @@ TEST_CASE("idle time earns no credit: after an idle hour a vNIC is one quantum a
     CHECK(w.share.credit(1) <= CycleShare::kQuantum);
 }
 
-TEST_CASE("debt is bounded: a burst of a whole second locks out for kDebtMax cycles of the others") {
+TEST_CASE("a debt holds all cycles that were used: polls of 4 ms take no more than their share") {
+    Worker w({5000, 11'000'000, 600'000}, {100, 100, 1});
+    w.spend(20'000'000'000);
+    CHECK(static_cast<double>(w.spent[1]) / static_cast<double>(w.spent[0]) == Approx(1).epsilon(0.01));
+    CHECK(static_cast<double>(w.spent[2]) / static_cast<double>(w.spent[0]) == Approx(0.01).epsilon(0.1));
+    CHECK(w.idle_rounds == 0);
+}
+
+TEST_CASE("a debt ends at 2^32 cycles of the others") {
     CycleShare share(2);
     share.add(0, 100);
     share.add(1, 100);
-    share.charge(0, 2'000'000'000);
+    share.charge(0, 1ULL << 40);
     CHECK(share.credit(0) == -CycleShare::kDebtMax);
-    std::uint64_t others = 0;
+    std::int64_t others = 0;
     while (!share.may_poll(0)) {
         if (share.may_poll(1)) {
-            share.charge(1, 5000);
-            others += 5000;
+            share.charge(1, 50'000);
+            others += 50'000;
         }
         share.end_round();
     }
