@@ -80,9 +80,11 @@ bool waits_for_memory(int thread) {
 
 }  // namespace
 
-StallWatch::StallWatch(std::span<GuestAccess* const> workers, Gate gate) : gate_(std::move(gate)) {
+StallWatch::StallWatch(std::span<GuestAccess* const> workers, GuestAccess& messages, Gate gate)
+    : gate_(std::move(gate)) {
     for (GuestAccess* access : workers)
         workers_.push_back({.access = access});
+    workers_.push_back({.access = &messages, .is_worker = false});
     thread_ = std::thread([this] { run(); });
 }
 
@@ -137,9 +139,11 @@ void StallWatch::look_at(Worker& worker, Nanos now) {
     if (thread == 0 || !read_state(thread, found))
         return;
     any_awake_ |= found.state != 'S';
-    measure(worker, worker.faults < found.faults, now);
-    worker.faults = found.faults;
-    look_at_visit(worker, at, visit, found.faults, now);
+    if (worker.is_worker) {
+        measure(worker, worker.faults < found.faults, now);
+        worker.faults = found.faults;
+        look_at_visit(worker, at, visit, found.faults, now);
+    }
     const bool stays = worker.access->at() == at && worker.access->lender() == lender;
     if (found.state == 'D' && stays && waits_for_memory(thread) && read_state(thread, found) &&
         found.state == 'D')
@@ -215,7 +219,7 @@ void StallWatch::judge(const std::string& socket, StallScore<std::string>::Kind 
         return;
     const bool sleeps = kind == StallScore<std::string>::Kind::kSleeps;
     gate_.bar(socket,
-              "its memory made a worker wait " + std::to_string(verdict.waited / kMilli) +
+              "its memory made the switch wait " + std::to_string(verdict.waited / kMilli) +
                   " ms of a second, " +
                   (sleeps ? "as holes are punched into it"
                           : "as pages of it were not there and had to be cleared") +

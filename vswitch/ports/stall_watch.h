@@ -1,4 +1,4 @@
-// stall_watch.h - a thread that looks whether workers wait in guests' memory, and says which guest it was.
+// stall_watch.h - a thread that looks whether others wait in guests' memory, and says which guest it was.
 // Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 200 times a
 // second, and 20 times while all workers sleep; watch() and forget() by any that the callback does not wait
 // for.
@@ -8,7 +8,8 @@
 // one's. Where it copies from one guest's memory to another's either may be the one: the sender's
 // payloads are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no
 // sleep, but page faults: when there are some the worker itself counts them and their time in one of 32
-// bursts, for a second.
+// bursts, for a second. The thread of the vhost library, which handles the messages of all front-ends, is
+// looked at likewise, but for its faults: it maps the memory of honest guests.
 #pragma once
 
 #include <atomic>
@@ -37,8 +38,8 @@ class StallWatch {
         std::function<std::uint64_t(const std::string& socket)> blocks;
     };
 
-    /// @param workers outlive this
-    StallWatch(std::span<GuestAccess* const> workers, Gate gate);
+    /// @param workers, messages outlive this; `messages` is of the library's thread
+    StallWatch(std::span<GuestAccess* const> workers, GuestAccess& messages, Gate gate);
     ~StallWatch();
     StallWatch(const StallWatch&) = delete;
     StallWatch& operator=(const StallWatch&) = delete;
@@ -50,6 +51,7 @@ class StallWatch {
   private:
     struct Worker {
         GuestAccess* access;
+        bool is_worker = true;  ///< else the library's thread
         int thread = 0;
         std::uint64_t faults = 0;
         Nanos measured_until = 0;

@@ -156,7 +156,7 @@ VhostDriver::VhostDriver(Quiescence& quiescence)
     : quiescence_(quiescence),
       folder_(make_inside_folder()),
       bell_(folder_ + "/bell"),
-      stalls_(quiescence.accesses(),
+      stalls_(quiescence.accesses(), messages_,
               {.bar = [this](const std::string& socket, const std::string& why,
                              Nanos time) { gate_.bar(socket, why, std::chrono::nanoseconds(time)); },
                .blocks = [this](const std::string& socket) { return gate_.memory_blocks(socket); }}) {
@@ -315,6 +315,7 @@ void VhostDriver::detached(int vid) {
 }
 
 void VhostDriver::disconnected(int vid) {
+    messages_.leave();
     if (VhostPort* port = find(vid))
         port->disconnected(vid);
 }
@@ -332,7 +333,11 @@ void VhostDriver::ring_changed(int vid, std::uint16_t ring, bool enabled) {
 
 void VhostDriver::before_message(int vid, const void* message) {
     VhostPort* port = find(vid);
-    if (port == nullptr || !changes_rings(request_of(message)))
+    if (port == nullptr)
+        return;
+    messages_.set_thread(gettid());
+    messages_.enter(port->rings(0));
+    if (!changes_rings(request_of(message)))
         return;
     changing_ = vid;
     withdraw(*port, vid);
@@ -354,6 +359,7 @@ void VhostDriver::after_message(int vid, const void* message) {
     if (request_of(message) == kSetVringEnable)
         port->note_enable(vid, ring_of(message), enables(message));
     present(*port, vid);
+    messages_.leave();
 }
 
 }  // namespace weir

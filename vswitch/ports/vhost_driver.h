@@ -87,6 +87,7 @@ class VhostDriver {
     int changing_ = -1;  // the connection whose message the library is at; control thread
     VhostBell bell_;
     VhostGate gate_;
+    GuestAccess messages_;  // of the library's thread, while it is at a message
     StallWatch stalls_;
     std::map<std::string, Watched> sockets_;  // by the guest's socket
     Clock::time_point looked_{};

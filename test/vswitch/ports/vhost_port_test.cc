@@ -64,8 +64,7 @@ void exchange(VhostSwitch& where, const Guest::Shape& shape) {
     CHECK(sender.guest.bytes_changed() + receiver.guest.bytes_changed() == 0);
 }
 
-/// At least so many steps, and until the switch has barred the attacker where it does so. The newcomer starts
-/// in the middle.
+/// At least so many steps. The newcomer starts in the middle.
 void attack_beside(VhostSwitch& where, const hostile::Attack& attack, Vm& attacker, Vm& newcomer,
                    std::uint32_t steps) {
     constexpr auto kPerAttack = std::chrono::milliseconds(150);
@@ -81,11 +80,6 @@ void attack_beside(VhostSwitch& where, const hostile::Attack& attack, Vm& attack
     attack_until(steps / 2);
     CHECK(newcomer.start(where, 4));  // frames reach it from here on, and it does not read
     attack_until(steps);
-    if (hostile::barred(attack))
-        CHECK(until([&] {
-            hostile::take_step(attack, scene, kSeed, step++);
-            return !where.port(3).front_end_fault().empty();
-        }));
 }
 
 /// The attacker's vNIC serves a guest that behaves.
@@ -145,11 +139,12 @@ TEST_CASE("guests with rings of any size, in either layout and anywhere in memor
 TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works afterwards", "[long]") {
     const std::uint32_t steps = steps_wanted();
     const unsigned held_before = buffers_in_use();
+    VhostSwitch& where = attacked_switch();
+    const std::size_t files_before = open_descriptors();
     for (const hostile::Attack& attack : hostile::kAttacks) {
+        if (hostile::barred(attack))
+            continue;  // vhost_stall_test.cc has them: the socket is of no use afterwards
         DYNAMIC_SECTION(attack.name) {
-            std::optional<VhostSwitch> own;  // of an attack that costs the attacker its socket
-            VhostSwitch& where = hostile::barred(attack) ? own.emplace(5) : attacked_switch();
-            const std::size_t files_before = open_descriptors();
             where.start();
             {
                 Neighbors neighbors(where);
@@ -157,10 +152,7 @@ TEST_CASE("two guests lose nothing while a third one attacks, and its vNIC works
                 Vm newcomer(where, 4);
                 attack_beside(where, attack, attacker, newcomer, steps);
                 CHECK(until([&] { return !where.rings(3).up(); }));
-                if (hostile::barred(attack))
-                    CHECK_FALSE(where.port(3).front_end_fault().empty());
-                else
-                    check_works(where, attacker);
+                check_works(where, attacker);
                 neighbors.end();
                 CHECK(neighbors.unharmed());
                 CHECK(attacker.tally.steps > 0);

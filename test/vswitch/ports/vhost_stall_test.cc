@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/hostile/attacks.h"
 #include "test/support/catch.h"
 #include "test/vswitch/ports/vhost_switch.h"
 #include "vswitch/ports/virtio/left_payload.h"
@@ -59,7 +60,7 @@ TEST_CASE("a front-end that punches its memory is named and barred, and its neig
     {
         const Puncher puncher(attacker.guest.memory.regions()[0].file.number());
         CHECK(until([&] {
-            return where.port(kAttacker).front_end_fault().find("made a worker wait") != std::string::npos;
+            return where.port(kAttacker).front_end_fault().find("made the switch wait") != std::string::npos;
         }));
     }
     CHECK(until([&] { return !where.rings(kAttacker).up(); }));
@@ -68,6 +69,33 @@ TEST_CASE("a front-end that punches its memory is named and barred, and its neig
     neighbors.end();
     CHECK(neighbors.unharmed());
     where.stop();
+}
+
+TEST_CASE("each attack that costs the attacker its socket does so, and two guests lose nothing", "[long]") {
+    for (const hostile::Attack& attack : hostile::kAttacks) {
+        if (!hostile::barred(attack))
+            continue;
+        DYNAMIC_SECTION(attack.name) {
+            VhostSwitch where(5);
+            where.start();
+            Neighbors neighbors(where);
+            Vm attacker(where, kAttacker);
+            {
+                hostile::Scene scene(attacker.endpoint, attacker.tally, hostile::vm_mac(kAttacker),
+                                     hostile::vm_mac(4));
+                std::uint32_t step = 0;
+                CHECK(until([&] {
+                    hostile::take_step(attack, scene, 1, step++);
+                    return !where.port(kAttacker).front_end_fault().empty();
+                }));
+            }
+            CHECK(until([&] { return !where.rings(kAttacker).up(); }));
+            CHECK(attacker.tally.bytes_changed == 0);
+            neighbors.end();
+            CHECK(neighbors.unharmed());
+            where.stop();
+        }
+    }
 }
 
 TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver is not", "[long]") {
@@ -99,12 +127,39 @@ TEST_CASE("a sender whose payloads alone are punched is barred, and its receiver
                 ring.add({&buffer, 1});
             }
             received += receiver.guest.receive([](std::span<const std::uint8_t>) {});
-            return where.port(kAttacker).front_end_fault().find("made a worker wait") != std::string::npos;
+            return where.port(kAttacker).front_end_fault().find("made the switch wait") != std::string::npos;
         }));
     }
     CHECK(received > 0);
     CHECK(where.port(kReceiver).front_end_fault().empty());
     CHECK(where.rings(kReceiver).up());
+    where.stop();
+}
+
+TEST_CASE("a front-end that punches its memory under its messages is named and barred, without a ring in use",
+          "[long]") {
+    VhostSwitch where(5);
+    where.start();
+    Neighbors neighbors(where);
+    Vm attacker(where, kAttacker);
+    hostile::Guest& guest = attacker.guest;
+    hostile::Frontend& frontend = guest.frontend;
+    REQUIRE(until([&] { return frontend.reconnect() && guest.negotiate() && guest.send_memory(); }));
+    REQUIRE(frontend.send_ring(hostile::kSetVringNum, hostile::kTransmit, hostile::Guest::kRingSize));
+    REQUIRE(
+        frontend.send_ring(hostile::kSetVringEnable, hostile::kTransmit, 1));  // each address is looked at
+    {
+        const Puncher puncher(guest.memory.regions()[0].file.number());
+        CHECK(until([&] {
+            (void)frontend.send(hostile::kSetVringAddr, guest.tx.addresses(hostile::kTransmit));
+            (void)frontend.ask(hostile::kGetFeatures);
+            return where.port(kAttacker).front_end_fault().find("made the switch wait") != std::string::npos;
+        }));
+    }
+    CHECK_FALSE(where.rings(kAttacker).up());
+    CHECK(where.port(1).front_end_fault().empty());
+    neighbors.end();
+    CHECK(neighbors.unharmed());
     where.stop();
 }
 
