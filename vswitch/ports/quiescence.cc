@@ -2,7 +2,11 @@
 #include "vswitch/ports/quiescence.h"
 
 #include <rte_malloc.h>
+#include <rte_pause.h>
 #include <rte_rcu_qsbr.h>
+
+#include <chrono>
+#include <thread>
 
 #include "common/error.h"
 
@@ -48,8 +52,14 @@ void Quiescence::changed() {
 }
 
 void Quiescence::wait() {
+    constexpr unsigned kPauses = 1'000;  // some 20 us: a turn
     changed();
-    rte_rcu_qsbr_synchronize(qsbr_, RTE_QSBR_THRID_INVALID);
+    const std::uint64_t token = rte_rcu_qsbr_start(qsbr_);
+    for (unsigned pauses = 0; rte_rcu_qsbr_check(qsbr_, token, false) == 0; ++pauses)
+        if (pauses < kPauses)
+            rte_pause();
+        else  // a worker that waits in a guest's memory may wait for a program that needs this core
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 }  // namespace weir
