@@ -12,7 +12,7 @@ namespace weir {
 
 class Port;
 
-/// One for each worker. A cache line of its own: another thread reads it 200 times a second.
+/// One for each worker. A cache line of its own: another thread reads it up to 200 times a second.
 class alignas(64) GuestAccess {
   public:
     void enter(const Port& port) {

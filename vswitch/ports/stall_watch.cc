@@ -17,7 +17,11 @@
 namespace weir {
 namespace {
 
-constexpr Nanos kPeriod = 5'000'000;
+constexpr Nanos kPeriod = 20'000'000;
+/// For a second after a sleep in a guest's memory was seen.
+constexpr Nanos kClosePeriod = 5'000'000;
+/// Page faults are counted less often: to read them costs more than all else here.
+constexpr Nanos kFaultsPeriod = 100'000'000;
 /// While all workers sleep until a guest kicks, or the like.
 constexpr Nanos kIdlePeriod = 50'000'000;
 /// How long a worker counts the time of its faults, and how long it does not when they cost next to nothing.
@@ -28,13 +32,13 @@ constexpr Nanos kNextToNothing = 5'000'000;
 constexpr Nanos kShrinksWithin = kNanosPerSec;
 
 struct ThreadState {
-    char state = ' ';  ///< 'D': sleeps, and no signal ends it
+    char state = ' ';  ///< 'D': sleeps, and no signal ends it; ' ': the thread has ended
     std::uint64_t faults = 0;
 };
 
 /// The third field of the thread's file, and the tenth. The second is the name in parentheses, of any
 /// characters. The file is open for the moment only: a process counts its files.
-bool read_state(int thread, ThreadState& found) {
+ThreadState state_of(int thread) {
     constexpr int kFaultsField = 10 - 3;
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
     const FileHandle file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -42,18 +46,16 @@ bool read_state(int thread, ThreadState& found) {
     const ssize_t got = file ? read(file.number(), text.data(), text.size() - 1) : 0;
     const char* at = got > 0 ? std::strrchr(text.data(), ')') : nullptr;
     if (at == nullptr || at[1] == 0 || at[2] == 0)
-        return false;
+        return {};
     at += 2;
-    found.state = *at;
+    ThreadState found{.state = *at};
     for (int field = 0; field < kFaultsField && at != nullptr; ++field) {
         at = std::strchr(at, ' ');
         if (at != nullptr)
             ++at;
     }
-    if (at == nullptr)
-        return false;
-    found.faults = std::strtoull(at, nullptr, 10);
-    return true;
+    found.faults = at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
+    return found;
 }
 
 /// Time that a thread of this process had a core. The kernel's clock of a thread by its number (linux/posix-
@@ -67,15 +69,18 @@ Nanos time_of(int thread) {
 }
 
 /// Waits in the kernel's code of shared memory or of huge pages, and not for a disk that has pages of the
-/// program, or for a lock of the process. "0": the kernel has no symbols.
+/// program, or for a lock of the process. A kernel without symbols does not say.
 bool waits_for_memory(int thread) {
+    static const bool kHasSymbols = access("/proc/kallsyms", F_OK) == 0;
+    if (!kHasSymbols)
+        return true;
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/wchan";
     const FileHandle file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     std::array<char, 64> name{};
     const ssize_t got = file ? read(file.number(), name.data(), name.size() - 1) : 0;
     const std::string_view where(name.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
     return where.starts_with("shmem") || where.starts_with("hugetlb") ||
-           where.starts_with("handle_userfault") || where == "0" || where.empty();
+           where.starts_with("handle_userfault");
 }
 
 }  // namespace
@@ -113,44 +118,47 @@ void StallWatch::forget(const Port& port) {
 void StallWatch::run() {
     const auto began = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
-    while (!stopped_.wait_for(lock, std::chrono::nanoseconds(any_awake_ ? kPeriod : kIdlePeriod),
-                              [this] { return stop_; })) {
+    while (!stopped_.wait_for(lock, std::chrono::nanoseconds(period_), [this] { return stop_; })) {
         const auto since = std::chrono::steady_clock::now() - began;
         const auto now =
             static_cast<Nanos>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count()) +
             kNanosPerSec;
         any_awake_ = false;
+        const bool counts_faults = now >= next_faults_;
         for (Worker& worker : workers_)
-            look_at(worker, now);
-        look_at_faults(now);
+            look_at(worker, counts_faults, now);
+        if (counts_faults) {
+            look_at_faults(now);
+            next_faults_ = now + kFaultsPeriod;
+        }
+        period_ = now < close_until_ ? kClosePeriod : any_awake_ ? kPeriod : kIdlePeriod;
     }
 }
 
-void StallWatch::look_at(Worker& worker, Nanos now) {
-    const int thread = worker.access->thread();
-    if (thread != worker.thread) {
-        worker.thread = thread;
-        worker.faults = UINT64_MAX;
-    }
-    ThreadState found;
-    const Port* const at = worker.access->at();
-    const Port* const lender = worker.access->lender();
-    const std::uint64_t visit = worker.access->visits();
-    if (thread == 0 || !read_state(thread, found))
+void StallWatch::look_at(Worker& worker, bool counts_faults, Nanos now) {
+    const GuestAccess& access = *worker.access;
+    if (const int thread = access.thread(); thread != worker.thread)
+        worker = {.access = worker.access, .is_worker = worker.is_worker, .thread = thread};
+    if (worker.thread == 0)
         return;
-    any_awake_ |= found.state != 'S';
-    if (worker.is_worker) {
-        measure(worker, worker.faults < found.faults, now);
-        worker.faults = found.faults;
-        look_at_visit(worker, at, visit, found.faults, now);
-    }
-    const bool stays = worker.access->at() == at && worker.access->lender() == lender;
-    if (found.state == 'D' && stays && waits_for_memory(thread) && read_state(thread, found) &&
-        found.state == 'D')
+    const Port* const at = access.at();
+    const Port* const lender = access.lender();
+    const std::uint64_t visit = access.visits();
+    any_awake_ |= at != nullptr || visit != worker.visit;
+    if (worker.is_worker && counts_faults)
+        measure(worker, now);
+    look_at_visit(worker, at, visit, now);
+    if ((at == nullptr && lender == nullptr) || !waits_for_memory(worker.thread))
+        return;
+    const bool stays = access.at() == at && access.lender() == lender && access.visits() == visit;
+    if (stays && state_of(worker.thread).state == 'D')
         look_at_sleep(at, lender, now);
 }
 
-void StallWatch::measure(Worker& worker, bool faults_rose, Nanos now) {
+void StallWatch::measure(Worker& worker, Nanos now) {
+    const std::uint64_t faults = state_of(worker.thread).faults;
+    const bool faults_rose = worker.faults && *worker.faults < faults;
+    worker.faults = faults;
     const bool measures = worker.access->measures();
     if (measures && now >= worker.measured_until && costly_ - worker.costly_before < kNextToNothing)
         worker.rests_until = now + kRest;
@@ -163,19 +171,20 @@ void StallWatch::measure(Worker& worker, bool faults_rose, Nanos now) {
 
 /// One visit that goes on from look to look, and in which a fault has ended, cost as much as the thread's own
 /// time in it: others may have had the core.
-void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults_now,
-                               Nanos now) {
-    if (at != nullptr && at == worker.at && visit == worker.visit) {
+void StallWatch::look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, Nanos now) {
+    const bool goes_on = at != nullptr && at == worker.at && visit == worker.visit;
+    if (goes_on && !worker.visit_lasts && worker.is_worker) {
         worker.visit_lasts = true;
-        return;
+        worker.visit_faults = state_of(worker.thread).faults;
     }
-    const Nanos time = time_of(worker.thread);
+    if (goes_on)
+        return;
+    const Nanos time = at != nullptr || worker.visit_lasts ? time_of(worker.thread) : 0;
     const auto guest = guests_.find(worker.at);
-    if (worker.visit_lasts && faults_now != worker.visit_faults && guest != guests_.end())
+    if (worker.visit_lasts && state_of(worker.thread).faults != worker.visit_faults && guest != guests_.end())
         judge(guest->second.socket, StallScore<std::string>::Kind::kFaults, time - worker.visit_time, now);
     worker.at = at;
     worker.visit = visit;
-    worker.visit_faults = faults_now;
     worker.visit_time = time;
     worker.visit_lasts = false;
 }
@@ -191,6 +200,7 @@ void StallWatch::look_at_sleep(const Port* at, const Port* lender, Nanos now) {
     const auto found = at != nullptr ? guests_.find(at) : owner;
     if (found == guests_.end())
         return;
+    close_until_ = now + kNanosPerSec;
     Guest& guest = found->second;
     const std::uint64_t blocks = gate_.blocks(guest.socket);
     if (now - guest.blocks_at < kShrinksWithin && blocks < guest.blocks)
@@ -198,7 +208,7 @@ void StallWatch::look_at_sleep(const Port* at, const Port* lender, Nanos now) {
     guest.blocks = blocks;
     guest.blocks_at = now;
     if (guest.shrank_at != 0 && now - guest.shrank_at < kShrinksWithin)
-        judge(guest.socket, StallScore<std::string>::Kind::kSleeps, kPeriod, now);
+        judge(guest.socket, StallScore<std::string>::Kind::kSleeps, period_, now);
 }
 
 void StallWatch::look_at_faults(Nanos now) {

@@ -1,7 +1,7 @@
 // stall_watch.h - a thread that looks whether others wait in guests' memory, and says which guest it was.
-// Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 200 times a
-// second, and 20 times while all workers sleep; watch() and forget() by any that the callback does not wait
-// for.
+// Source: proc(5); docs/algorithms.md 3.20. Units: ns. Threads: a thread of its own looks, 50 times a second,
+// 200 times when it has seen a sleep, and 20 times while all workers sleep; watch() and forget() by any that
+// the callback does not wait for.
 //
 // A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
 // else there sleeps. It is judged when the memory became smaller meanwhile: a lock that others hold is no
@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -53,15 +54,15 @@ class StallWatch {
         GuestAccess* access;
         bool is_worker = true;  ///< else the library's thread
         int thread = 0;
-        std::uint64_t faults = 0;
+        std::optional<std::uint64_t> faults{};
         Nanos measured_until = 0;
         Nanos rests_until = 0;     ///< not measured before
         Nanos costly_before = 0;   ///< costly_ when measuring began
         const Port* at = nullptr;  ///< of the visit that was under way at the last look
         std::uint64_t visit = 0;
-        std::uint64_t visit_faults = 0;  ///< when it was seen first
-        Nanos visit_time = 0;            ///< the thread's own time then
-        bool visit_lasts = false;        ///< it was seen twice
+        Nanos visit_time = 0;            ///< the thread's own time when it was seen first
+        std::uint64_t visit_faults = 0;  ///< when it was seen twice
+        bool visit_lasts = false;        ///< it was
     };
     struct Guest {
         Port* port;
@@ -73,10 +74,9 @@ class StallWatch {
     };
 
     void run();
-    void look_at(Worker& worker, Nanos now);
-    void measure(Worker& worker, bool faults_rose, Nanos now);
-    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, std::uint64_t faults_now,
-                       Nanos now);
+    void look_at(Worker& worker, bool counts_faults, Nanos now);
+    void measure(Worker& worker, Nanos now);
+    void look_at_visit(Worker& worker, const Port* at, std::uint64_t visit, Nanos now);
     void look_at_sleep(const Port* at, const Port* lender, Nanos now);
     void look_at_faults(Nanos now);
     void judge(const std::string& socket, StallScore<std::string>::Kind kind, Nanos time, Nanos now);
@@ -87,6 +87,9 @@ class StallWatch {
     std::map<const Port*, Guest> guests_;
     StallScore<std::string> score_;
     Nanos costly_ = 0;  ///< of all bursts with costly faults
+    Nanos next_faults_ = 0;
+    Nanos close_until_ = 0;  ///< looks follow each other closely
+    Nanos period_ = 0;       ///< since the last look
     bool any_awake_ = true;
     bool stop_ = false;
     std::condition_variable stopped_;
