@@ -28,6 +28,14 @@ class alignas(64) GuestAccess {
     void lend(const Port* port) { lender_.store(port, std::memory_order_relaxed); }
     [[nodiscard]] const Port* lender() const { return lender_.load(std::memory_order_relaxed); }
 
+    /// A turn of the poll loop took so many cycles. A page of 2 MiB that has to be cleared takes kLongTurn.
+    void note_turn(std::uint64_t cycles) {
+        if (cycles >= kLongTurn) [[unlikely]]
+            long_turns_.fetch_add(1, std::memory_order_relaxed);
+    }
+    static constexpr std::uint64_t kLongTurn = 1 << 19;
+    [[nodiscard]] std::uint64_t long_turns() const { return long_turns_.load(std::memory_order_relaxed); }
+
     /// The worker counts page faults from now on, or no longer.
     void measure(bool wanted) { measures_.store(wanted, std::memory_order_relaxed); }
     [[nodiscard]] bool measures() const { return measures_.load(std::memory_order_relaxed); }
@@ -41,6 +49,7 @@ class alignas(64) GuestAccess {
     std::atomic<const Port*> lender_{nullptr};
     std::atomic<std::uint64_t> visits_{0};
     std::uint64_t visits_before_ = 0;  ///< the worker's
+    std::atomic<std::uint64_t> long_turns_{0};
     std::atomic<bool> measures_{false};
     std::atomic<int> thread_{0};
 };

@@ -157,12 +157,14 @@ void StallWatch::look_at(Worker& worker, bool counts_faults, Nanos now) {
 
 void StallWatch::measure(Worker& worker, Nanos now) {
     const std::uint64_t faults = state_of(worker.thread).faults;
-    const bool faults_rose = worker.faults && *worker.faults < faults;
+    const std::uint64_t long_turns = worker.access->long_turns();
+    const bool rose = worker.faults && *worker.faults < faults && worker.long_turns < long_turns;
     worker.faults = faults;
+    worker.long_turns = long_turns;
     const bool measures = worker.access->measures();
     if (measures && now >= worker.measured_until && costly_ - worker.costly_before < kNextToNothing)
         worker.rests_until = now + kRest;
-    if (faults_rose && now >= worker.measured_until && now >= worker.rests_until) {
+    if (rose && now >= worker.measured_until && now >= worker.rests_until) {
         worker.measured_until = now + kMeasuredFor;
         worker.costly_before = costly_;
     }

@@ -5,10 +5,10 @@
 //
 // A worker that sleeps in the kernel while it is at a guest's rings sleeps in that guest's memory: nothing
 // else there sleeps. It is judged when the memory became smaller meanwhile: a lock that others hold is no
-// one's. Where it copies from one guest's memory to another's either may be the one: the sender's
-// payloads are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no
-// sleep, but page faults: when there are some the worker itself counts them and their time in one of 32
-// bursts, for a second. The thread of the vhost library, which handles the messages of all front-ends, is
+// one's. Where it copies from one guest's memory to another's either may be the one: the sender's payloads
+// are then copied by themselves, and the next sleep has one cause. Pages that are cleared take no sleep, but
+// page faults: when there are some and turns are long the worker itself counts them and their time in one of
+// 32 bursts, for a second. The thread of the vhost library, which handles the messages of all front-ends, is
 // looked at likewise, but for its faults: it maps the memory of honest guests.
 #pragma once
 
@@ -55,6 +55,7 @@ class StallWatch {
         bool is_worker = true;  ///< else the library's thread
         int thread = 0;
         std::optional<std::uint64_t> faults{};
+        std::uint64_t long_turns = 0;
         Nanos measured_until = 0;
         Nanos rests_until = 0;     ///< not measured before
         Nanos costly_before = 0;   ///< costly_ when measuring began

@@ -1,6 +1,7 @@
 // vhost_switch.cc - the worker's thread, and neighbors that send all the time.
 #include "test/vswitch/ports/vhost_switch.h"
 
+#include <rte_cycles.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,13 +38,16 @@ VhostSwitch::~VhostSwitch() {
 void VhostSwitch::start() {
     stop_ = false;
     worker_ = std::thread([this] {
-        harness_.quiescence().access(0).set_thread(gettid());
+        GuestAccess& access = harness_.quiescence().access(0);
+        access.set_thread(gettid());
         while (!stop_.load(std::memory_order_relaxed)) {
             harness_.now = kNanosPerSec + static_cast<Nanos>((Clock::now() - began_).count());
+            const std::uint64_t before = rte_rdtsc();
             harness_.turn();
+            access.note_turn(rte_rdtsc() - before);
             turns_.store(turns() + 1, std::memory_order_relaxed);
         }
-        harness_.quiescence().access(0).set_thread(0);
+        access.set_thread(0);
     });
 }
 

@@ -21,13 +21,13 @@ constexpr Nanos kSleepMax = 50'000'000;
 void WorkerThread::run() {
     prctl(PR_SET_TIMERSLACK, 1UL);  // a nap of 100 us should not last 150
     quiescence_.online(worker_.id());
-    quiescence_.access(worker_.id()).set_thread(gettid());
+    access_.set_thread(gettid());
     tick_ = rte_rdtsc();
     last_moved_ = ticks_.to_nanos(tick_);
     while (!stop_.load(std::memory_order_relaxed))
         if (turn() == 0 && poll_ == PollMode::kAdaptive && now_ - last_moved_ >= kIdleBeforeSleep)
             rest();
-    quiescence_.access(worker_.id()).set_thread(0);
+    access_.set_thread(0);
     quiescence_.offline(worker_.id());
 }
 
@@ -48,6 +48,7 @@ inline unsigned WorkerThread::turn() {
     } else {
         stats.idle_cycles += after - tick_;
     }
+    access_.note_turn(after - tick_);
     tick_ = after;
     return moved;
 }

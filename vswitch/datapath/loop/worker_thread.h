@@ -18,6 +18,7 @@ class WorkerThread {
         : worker_(worker),
           quiescence_(quiescence),
           wakeups_(quiescence.wakeups(worker.id())),
+          access_(quiescence.access(worker.id())),
           ticks_(ticks),
           poll_(poll),
           nap_(nap) {}
@@ -40,6 +41,7 @@ class WorkerThread {
     Worker& worker_;
     Quiescence& quiescence_;
     Wakeups& wakeups_;
+    GuestAccess& access_;
     const TickConverter& ticks_;
     PollMode poll_;
     Nanos nap_;
