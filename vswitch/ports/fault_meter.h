@@ -21,15 +21,16 @@ namespace weir {
 
 class FaultMeter {
   public:
-    /// Before a burst.
-    [[gnu::cold]] void begin() {
-        if (++bursts_ % kOneIn == 0)
-            burst_ = spent_now();
+    /// Before a burst. @return whether it is measured, and end() follows
+    [[gnu::cold]] bool begin() {
+        if (++bursts_ % kOneIn != 0)
+            return false;
+        burst_ = spent_now();
+        return true;
     }
-    [[nodiscard]] bool measures() const { return burst_.has_value(); }
     /// Behind it. @param counts not when another guest's memory was read, too
     [[gnu::cold]] void end(bool counts) {
-        const std::uint64_t time = costly_since(*std::exchange(burst_, std::nullopt));
+        const std::uint64_t time = costly_since(burst_);
         if (counts)
             time_.fetch_add(std::min(time * kOneIn, kMost), std::memory_order_relaxed);
     }
@@ -72,8 +73,8 @@ class FaultMeter {
     }
 
     std::uint64_t bursts_ = 0;
-    std::optional<Spent> burst_;  ///< before this one, if it is measured
-    std::optional<Spent> loan_;   ///< before the burst whose payloads are left
+    Spent burst_{};              ///< before this one, if it is measured
+    std::optional<Spent> loan_;  ///< before the burst whose payloads are left
     std::atomic<std::uint64_t> time_{0};
 };
 

@@ -28,8 +28,8 @@ VhostRings::VhostRings(rte_mempool* pool, Notifier& notifier, GuestAccess& acces
                        Wakeups* wakeups, std::uint16_t rings_least)
     : Port(true),
       pool_(pool),
-      notifier_(&notifier),
       access_(&access),
+      notifier_(&notifier),
       pace_(rte_get_tsc_hz()),
       relay_(relay),
       wakeups_(wakeups),
@@ -152,7 +152,6 @@ rte_mbuf* VhostRings::make_announcement() {
     return rte_net_make_rarp_packet(pool_, &mac);
 }
 
-/// @return cycles beyond those of a signal to one waiter
 inline std::uint64_t VhostRings::interrupt(const virtio::Lane& lane) {
     const std::uint64_t before = rte_rdtsc();
     if (pace_.relays(before)) [[unlikely]] {
@@ -174,7 +173,11 @@ std::uint16_t VhostRings::settle(virtio::Lane& lane, const virtio::BurstResult& 
     }
     if (result.fault != virtio::RingFault::kNone && !std::exchange(lane.named, true)) [[unlikely]]
         note_fault(lane.number, result.fault);
-    signal_excess_ = result.notify && lane.call >= 0 ? interrupt(lane) : 0;
+    if (result.notify && lane.call >= 0) {
+        const std::uint64_t excess = interrupt(lane);
+        if (excess != 0 && lane.receives()) [[unlikely]]
+            excess_ += static_cast<std::uint32_t>(excess / limits::kDescriptorCycles);
+    }
     return result.frames;
 }
 
@@ -198,7 +201,7 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
             owing_ = &lane;
             owes_chains_ = true;
             access_->lend(this);
-            if (meter_.measures()) [[unlikely]]
+            if (visit.measured()) [[unlikely]]
                 meter_.lend();
         }
         const std::uint16_t got = settle(lane, result);
@@ -301,9 +304,9 @@ std::uint16_t VhostRings::tx_lane(virtio::Device& device, virtio::Lane& lane, st
         too_long = result.too_long;
     if (result.straight != 0)
         straight_.add(result.straight);
-    excess_ += result.excess;
+    if (result.excess != 0) [[unlikely]]
+        excess_ += result.excess;
     const std::uint16_t sent = settle(lane, result);
-    excess_ += static_cast<std::uint32_t>(signal_excess_ / limits::kDescriptorCycles);
     rte_pktmbuf_free_bulk(frames.data(), sent);  // they were copied
     return sent;
 }

@@ -108,39 +108,43 @@ class VhostRings final : public Port {
       public:
         explicit BurstVisit(VhostRings& rings) : visit_(rings), rings_(rings) {
             if (rings.access_->measures()) [[unlikely]]
-                rings.meter_.begin();
+                measured_ = rings.meter_.begin();
         }
         ~BurstVisit() {
-            if (rings_.meter_.measures()) [[unlikely]]
+            if (measured_) [[unlikely]]
                 rings_.meter_.end(rings_.access_->lender() == nullptr || rings_.access_->lender() == &rings_);
         }
+        [[nodiscard]] bool measured() const { return measured_; }
         BurstVisit(const BurstVisit&) = delete;
         BurstVisit& operator=(const BurstVisit&) = delete;
 
       private:
         Visit visit_;
         VhostRings& rings_;
+        bool measured_ = false;
     };
     void begin_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
     void watch_kicks();
     void forget_kicks();
     std::uint16_t settle(virtio::Lane& lane, const virtio::BurstResult& result);
+    /// @return cycles beyond those of a signal to one waiter
     std::uint64_t interrupt(const virtio::Lane& lane);
     [[gnu::noinline]] void note_fault(std::uint16_t ring, virtio::RingFault fault);
     [[gnu::noinline]] rte_mbuf* make_announcement();
     std::uint16_t tx_lane(virtio::Device& device, virtio::Lane& lane, std::span<rte_mbuf*> frames,
                           std::uint16_t& too_long);
 
+    // A burst finds these in one line with the flags of Port: the other thread of its core may use the cache.
     rte_mempool* pool_;
-    Notifier* notifier_;
     GuestAccess* access_;
+    virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet
+    Counter straight_;
+    // Touched when something is unusual, or a driver wants an interrupt.
+    Notifier* notifier_;
+    Counter ring_errors_;
+    std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
     FaultMeter meter_;
     SignalPace pace_;
-    std::uint64_t signal_excess_ = 0;  ///< cycles of the last burst's signal, if it was slow
-    Counter ring_errors_;
-    Counter straight_;
-    virtio::Lane* owing_ = nullptr;  ///< of the device in use, whose used chains the driver does not see yet
-    std::atomic<std::uint32_t> fault_{0};  ///< of a ring that is stopped: its number << 8 | RingFault
     SignalRelay& relay_;
     SignalRelay::Line line_;
     // The control side's own.

@@ -43,6 +43,9 @@ struct Lane {
     bool named = false;        ///< its fault was counted
     bool kicks = false;        ///< a kick of the driver ends its worker's sleep
     bool disabled = false;     ///< a transmit ring whose frames are taken and dropped
+
+    /// Frames to the guest.
+    [[nodiscard]] bool receives() const { return number % 2 == 0; }
 };
 
 /// Frames that a burst moved, and its effects besides.
