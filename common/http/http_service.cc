@@ -53,18 +53,17 @@ MHD_Result add_pair(void* out, MHD_ValueKind /*kind*/, const char* key, const ch
     return MHD_YES;
 }
 
-bool is_same_name(std::string_view one, std::string_view other) {
-    const auto lower = [](char sign) {
-        return sign >= 'A' && sign <= 'Z' ? static_cast<char>(sign + 32) : sign;
-    };
-    return std::ranges::equal(one, other, {}, lower, lower);
+HttpService::Page refusal_of(const HttpBody& body) {
+    const std::string text = std::string(body.header) + ": found '" + body.found.substr(0, 100) +
+                             "', allowed: " + std::string(body.allowed) + "\n";
+    return std::make_shared<HttpPage>(body.status, "text/plain; charset=utf-8", text);
 }
 
 }  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
     for (const auto& [key, value] : headers)
-        if (is_same_name(key, name))
+        if (is_same_header(key, name))
             return value;
     return {};
 }
@@ -185,6 +184,7 @@ HttpService::Exchange* HttpService::begin(MHD_Connection* connection, const char
     request.address = exchange->open->address;
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, &request.query);
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_pair, &request.headers);
+    request.announced = body_of(request.headers);
     exchange->open->is_busy = true;
     exchange->open->allow(limits_.body);
     return exchanges_.emplace(request.number, std::move(exchange)).first->second.get();
@@ -194,12 +194,18 @@ int HttpService::on_request(MHD_Connection* connection, Exchange*& exchange, con
                             const char* method, const char* body, std::size_t& bytes) {
     if (exchange == nullptr) {
         exchange = begin(connection, path, method);
-        exchange->page = guarded([&] { return handler_.judge(exchange->request); });
+        HttpRequest& request = exchange->request;
+        exchange->page = guarded([&] { return handler_.judge(request); });
+        if (!exchange->page && request.announced.status != 0)
+            exchange->page = refusal_of(request.announced);
         exchange->open->is_trusted |= !exchange->page || !limits_.has_accounts;
         return exchange->page ? queue(*exchange) : MHD_YES;
     }
     if (bytes != 0) {
-        exchange->request.body.append(body, bytes);
+        HttpRequest& request = exchange->request;
+        if (bytes > request.announced.bytes - request.body.size())
+            return MHD_NO;
+        request.body.append(body, bytes);
         bytes = 0;
         return MHD_YES;
     }

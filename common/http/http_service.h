@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/http/http_body.h"
 #include "common/http/http_page.h"
 
 struct MHD_Connection;
@@ -37,9 +38,10 @@ struct HttpRequest {
     std::string method{};
     std::string path{};     ///< without the query, percent signs resolved
     std::string address{};  ///< of the client
+    HttpBody announced{};   ///< by the head
     std::string body{};
     std::vector<std::pair<std::string, std::string>> query{};
-    std::vector<std::pair<std::string, std::string>> headers{};
+    HttpHeaders headers{};
 
     /// Value of the first header of the name, in any case; empty: there is none.
     [[nodiscard]] std::string_view header(std::string_view name) const;
@@ -77,7 +79,8 @@ class HttpService {
       public:
         virtual ~Handler() = default;
         /// The head of a request has come. @return the answer to it, such as a refusal; nullptr: the client
-        /// is trusted, and its body may come, of as many bytes as the head states
+        /// is trusted, and its body may come, of as many bytes as the head announces; where that cannot be
+        /// known the server refuses the request
         virtual Page judge(const HttpRequest& request) = 0;
         /// The request is complete. @return nullptr: answer() or stream() was called, or answer() follows
         virtual Page serve(HttpService& /*service*/, const HttpRequest& /*request*/) { return nullptr; }

@@ -35,14 +35,6 @@ std::shared_ptr<const HttpPage> page_of_site(const SiteFile& file) {
                                                 {"X-Frame-Options", "DENY"}});
 }
 
-std::optional<std::uint64_t> bytes_of(std::string_view length) {
-    std::uint64_t bytes = 0;
-    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), bytes);
-    if (length.empty() || error != std::errc() || end != length.data() + length.size())
-        return {};
-    return bytes;
-}
-
 }  // namespace
 
 Api::Api(CommandDesk& desk, TokenFile tokens, bool has_tls, std::span<const SiteFile> site)
@@ -133,25 +125,26 @@ Api::Page Api::refuse_unknown(const HttpRequest& request) {
 }
 
 Api::Page Api::refuse_body(const Route& route, const HttpRequest& request) const {
-    const bool has_encoding = !request.header("Transfer-Encoding").empty();
-    const std::string length(request.header("Content-Length"));
-    const auto bytes = bytes_of(length);
-    if (route.body_max == 0)
-        return has_encoding || bytes.value_or(0) != 0
-                   ? refuse(400, counters_.malformed,
-                            {"body", length, "none", "a request that reads has no body"})
-                   : nullptr;
+    const HttpBody& body = request.announced;
     const std::string_view type = request.header("Content-Type");
-    if (const std::string_view stated = type.substr(0, type.find(';')); stated != "application/json")
+    const std::string_view stated = type.substr(0, type.find(';'));
+    if (route.body_max != 0 && stated != "application/json")
         return refuse(415, counters_.malformed,
                       {"Content-Type", std::string(type), "application/json", "the body is a JSON object"});
-    if (has_encoding || !bytes)
+    if (body.status != 0)
+        return refuse(
+            body.status, counters_.malformed,
+            {std::string(body.header), body.found, std::string(body.allowed), std::string(body.why)});
+    if (route.body_max == 0 && body.bytes != 0)
+        return refuse(400, counters_.malformed,
+                      {"body", body.found, "none", "a request that reads has no body"});
+    if (route.body_max != 0 && body.header.empty())
         return refuse(411, counters_.malformed,
-                      {"Content-Length", length.empty() ? "nothing" : length, "the number of bytes",
+                      {"Content-Length", "nothing", "the number of bytes",
                        "the length of a body is known before it comes"});
-    if (*bytes > route.body_max)
+    if (body.bytes > route.body_max)
         return refuse(413, counters_.malformed,
-                      {"Content-Length", length, "at most " + std::to_string(route.body_max), ""});
+                      {"Content-Length", body.found, "at most " + std::to_string(route.body_max), ""});
     return nullptr;
 }
 

@@ -170,13 +170,15 @@ Api::Page Api::view_page(std::uint64_t number, Asked& asked) {
         return refused;
     if (!source->is_good())
         return count(source->page);
-    Page& page = source->views[asked.place];
-    if (page == nullptr) {
-        Faults faults;
-        json data = view_of(route, is_of_text ? specification_of(*source) : data_of(*source), asked.arguments,
-                            faults);
-        page = page_of(std::move(data), faults);
-    }
+    if (const Page kept = source->views.find(asked.place))
+        return count(kept);
+    Faults faults;
+    json data =
+        view_of(route, is_of_text ? specification_of(*source) : data_of(*source), asked.arguments, faults);
+    const bool is_good = faults.empty();
+    const Page page = page_of(std::move(data), faults);
+    if (is_good)
+        source->views.keep(asked.place, page);
     return count(page);
 }
 

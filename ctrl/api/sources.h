@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/http/http_page.h"
@@ -21,13 +22,34 @@ namespace weir {
 /// A page of JSON; no browser or proxy keeps it, or takes it for another type.
 [[nodiscard]] std::shared_ptr<const HttpPage> json_page(unsigned status, std::string_view text);
 
+/// Pages that were made of one reply, by path and query. Clients choose both: as many as they like, so that
+/// few are kept.
+class Views {
+  public:
+    static constexpr std::size_t kKept = 64;
+
+    /// @return null: it has to be made
+    [[nodiscard]] std::shared_ptr<const HttpPage> find(const std::string& place) const {
+        const auto found = pages_.find(place);
+        return found == pages_.end() ? nullptr : found->second;
+    }
+    void keep(const std::string& place, std::shared_ptr<const HttpPage> page) {
+        if (pages_.size() == kKept)
+            pages_.clear();
+        pages_[place] = std::move(page);
+    }
+    [[nodiscard]] std::size_t size() const { return pages_.size(); }
+
+  private:
+    std::map<std::string, std::shared_ptr<const HttpPage>> pages_;
+};
+
 struct Source {
     std::string text{};  ///< as the loop replied
     nlohmann::json reply{};
     unsigned status = 0;  ///< of HTTP
     std::shared_ptr<const HttpPage> page{};
-    /// Answers made of it, by path and query.
-    std::map<std::string, std::shared_ptr<const HttpPage>> views{};
+    Views views{};
     /// The value of a specification's text, once it was needed.
     std::shared_ptr<const nlohmann::json> specification{};
 

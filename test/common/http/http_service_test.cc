@@ -22,6 +22,7 @@ constexpr std::string_view kHeadWithBody = "POST /metrics HTTP/1.1\r\nHost: x\r\
 
 struct OnePage final : HttpService::Handler {
     std::atomic<std::uint64_t> bodies{0};  ///< requests whose bodies may come
+    std::atomic<std::uint64_t> served{0};  ///< with a whole body
 
     HttpService::Page judge(const HttpRequest& request) override {
         if (request.method == "POST") {
@@ -30,6 +31,10 @@ struct OnePage final : HttpService::Handler {
         }
         return std::make_shared<HttpPage>(request.path == "/metrics" ? 200 : 404, "text/plain; version=0.0.4",
                                           "accepts " + std::string(request.header("accept")) + "\n");
+    }
+    HttpService::Page serve(HttpService& /*service*/, const HttpRequest& request) override {
+        ++served;
+        return std::make_shared<HttpPage>(200, "text/plain", std::to_string(request.body.size()));
     }
 };
 
@@ -87,6 +92,31 @@ TEST_CASE("malformed and oversized requests end their own connection alone") {
     CHECK(waiting.receive().starts_with("HTTP/1.1 200 OK\r\n"));
     for (HttpClient& each : broken)
         CHECK_FALSE(has(each.receive(), " 200 OK"));
+}
+
+TEST_CASE("a body that the head does not announce is not read: no byte of it is kept") {
+    ServedPort port;
+    const std::string much(1 << 20, 'x');
+    for (const char* header :
+         {"Transfer-Encoding:", "Transfer-Encoding: chunked", "transfer-encoding: identity",
+          "Transfer-Encoding : chunked", "Transfer-Encoding:\r\n chunked", "Content-Length: +5",
+          "Content-Length: 5\r\nContent-Length: 1048576", "Content-Length: 1, 1048576",
+          "Content-Length: 5\r\nTransfer-Encoding: chunked"})
+        for (const char* method : {"GET", "POST"}) {
+            CAPTURE(header, method);
+            HttpClient client = port.client();
+            client.send(std::string(method) + " /other HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n");
+            client.send(much);
+            CHECK_FALSE(has(client.receive(), " 200 OK"));
+        }
+    CHECK(port.pages.served == 0);
+    const std::string answer =
+        port.client().send("POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n\r\n").receive();
+    CHECK(answer.starts_with("HTTP/1.1 411 "));
+    CHECK(has(answer, "Transfer-Encoding: found '', allowed: Content-Length alone\n"));
+    CHECK(
+        port.client().send(std::string(kHeadWithBody) + "123456789").receive().starts_with("HTTP/1.1 200 "));
+    CHECK(port.pages.served == 1);
 }
 
 TEST_CASE("ten thousand clients that never end their request do not keep another one waiting") {

@@ -239,6 +239,17 @@ TEST_CASE("of two changes with one key on the way one is refused") {
     CHECK(served.loop.commands == 1);
 }
 
+TEST_CASE("of one reply a bounded number of pages is kept, whatever clients ask for") {
+    Views views;
+    const auto page = json_page(200, "{}");
+    for (int i = 0; i < 1000; ++i) {
+        views.keep("/vnics?tenant=" + std::to_string(i), page);
+        CHECK(views.find("/vnics?tenant=" + std::to_string(i)) == page);
+        CHECK(views.size() <= Views::kKept);
+    }
+    CHECK(views.find("/vnics?tenant=0") == nullptr);
+}
+
 TEST_CASE("bodies that are too large, of another type or of unknown length are refused before they come") {
     Served served;
     const std::string json_type = "Content-Type: application/json\r\nIdempotency-Key: key-00001\r\n";
@@ -252,6 +263,9 @@ TEST_CASE("bodies that are too large, of another type or of unknown length are r
     CHECK(status_of(head_only("Content-Type: text/plain\r\nContent-Length: 2\r\n")) == 415);
     CHECK(status_of(head_only("Content-Length: 2\r\n")) == 415);
     CHECK(status_of(served.get("/api/v1/status", served.viewer.secret, "Content-Length: 5\r\n")) == 400);
+    CHECK(status_of(served.get("/api/v1/status", served.viewer.secret, "Transfer-Encoding:\r\n")) == 411);
+    CHECK(status_of(served.get("/api/v1/status", served.viewer.secret,
+                               "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n")) == 400);
     CHECK(status_of(served.get("/api/v1/status?x=1")) == 400);
     CHECK(status_of(served.get("/api/v1/nothing")) == 404);
     CHECK(status_of(served.post("/api/v1/status", served.ops.secret, "", "")) == 405);

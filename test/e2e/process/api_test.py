@@ -252,6 +252,9 @@ class BadInputTest(ApiCase):
         self.refused(self.head(f"POST {ROOT}/specification", *change, f"Content-Length: {(64 << 20) + 1}"), 413)
         self.refused(self.head(f"POST {ROOT}/pools/p", *change, f"Content-Length: {(64 << 10) + 1}"), 413)
         self.refused(self.head(f"POST {ROOT}/specification", *change, "Transfer-Encoding: chunked"), 411)
+        for coding in ("Transfer-Encoding:", "Transfer-Encoding: identity", "TRANSFER-ENCODING: chunked"):
+            self.refused(self.head(f"GET {ROOT}/status", coding, role="view"), 411)
+        self.refused(self.head(f"GET {ROOT}/status", "Content-Length: 0", "Content-Length: 9", role="view"), 400)
         self.refused(self.head(f"POST {ROOT}/specification", "Content-Type: application/x-www-form-urlencoded", "Content-Length: 3") + b"a=b", 415)
         for body in (b"", b"[", b"[]", b"\x00\x01", b"[" * 5000, b'{"text": 1}', b'{"text": "", "base": 1, "base": 2}'):
             self.refused(self.head(f"POST {ROOT}/specification", *change, f"Content-Length: {len(body)}") + body, 400)
