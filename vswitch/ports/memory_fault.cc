@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-std::atomic<std::uint64_t> faults{0};
+std::atomic<std::uint64_t> survived_faults{0};
 
 struct Mapping {
     std::uintptr_t begin = 0;
@@ -96,7 +96,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
     const int saved_errno = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     if (info->si_code == BUS_ADRERR && replace(MapsReader().find(address), address))
-        faults.fetch_add(1, std::memory_order_relaxed);
+        survived_faults.fetch_add(1, std::memory_order_relaxed);
     else  // the access is repeated, and its fault goes to the handler before this one
         sigaction(signal, &handled_before, nullptr);
     errno = saved_errno;
@@ -115,7 +115,7 @@ void survive_memory_faults() {
 }
 
 std::uint64_t memory_faults() {
-    return faults.load(std::memory_order_relaxed);
+    return survived_faults.load(std::memory_order_relaxed);
 }
 
 }  // namespace weir
