@@ -175,19 +175,19 @@ TEST_CASE("a thread that had no core in a long span is not billed for it, and on
         bill.charge(vm1);
         return vm1.stats.cycles - before;
     };
-    const std::uint64_t longer = 4 * kBelieved;
-    const auto work = [longer] {
+    constexpr std::uint64_t kLonger = 4 * kBelieved;
+    const auto work = [] {
         timespec time{};
         const auto own = [&time] {
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
             return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
         };
-        const double end = own() + static_cast<double>(longer) / static_cast<double>(rte_get_tsc_hz());
+        const double end = own() + static_cast<double>(kLonger) / static_cast<double>(rte_get_tsc_hz());
         while (own() < end) {
         }
     };
     const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
     CHECK(charge(work) == kBelieved);  // nothing is known of the time before
     CHECK(charge(sleep) < 2 * kBelieved);
-    CHECK(charge(work) >= longer - kBelieved);
+    CHECK(charge(work) >= kLonger - kBelieved);
 }
