@@ -38,7 +38,7 @@ TEST_CASE("each ring's driver is interrupted, also after a pause, and rings of t
         relay.signal(one, 0, files[0].number());
         relay.signal(one, 31, files[1].number());
         relay.signal(other, 0, files[2].number());
-        for (int i = 0; i < 3; ++i)
+        for (std::size_t i = 0; i < 3; ++i)
             CHECK(weir::testing::until([&] { return counted(files[i]) != 0; }));
         CHECK(counted(files[3]) == 0);
     }
