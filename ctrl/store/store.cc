@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_set>
 
 #include "common/byte_order.h"
 #include "common/error.h"
@@ -222,8 +223,10 @@ void Store::write_endpoints(const EndpointChanges& ends) {
 }
 
 void Store::note_endpoints(const EndpointChanges& ends) {
-    for (const std::uint32_t id : ends.retired)
-        std::erase_if(ids_, [id](const auto& each) { return each.second == id; });
+    // One pass: this is on the controller's loop, and a rename of a large tenant retires thousands.
+    const std::unordered_set<std::uint32_t> retired(ends.retired.begin(), ends.retired.end());
+    if (!retired.empty())
+        std::erase_if(ids_, [&retired](const auto& each) { return retired.contains(each.second); });
     for (const EndpointChanges::Added& each : ends.added) {
         ids_[each.kind + ' ' + each.name] = each.id;
         next_id_ = std::max(next_id_, each.id + 1);

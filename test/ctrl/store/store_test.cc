@@ -215,6 +215,34 @@ TEST_CASE("new ids are stored together: 24,000 of them with one sync of the disk
     CHECK(store.endpoint_id("vnic", "v23999") == id);
 }
 
+TEST_CASE("a tenant of 20,000 of 100,000 vNICs is renamed: its ids are new, all others are as they were",
+          "[long]") {
+    constexpr std::uint32_t kVnics = 100'000;
+    constexpr std::uint32_t kRenamed = 20'000;
+    const test::TempFolder folder;
+    Store store(folder.file("ctrl.db"));
+    std::vector<std::string> texts;
+    for (std::uint32_t i = 0; i < kVnics; ++i)
+        texts.push_back("v" + std::to_string(i));
+    std::vector<Store::Name> names;
+    for (const std::string& text : texts)
+        names.emplace_back("vnic", text);
+    store.add_endpoints(names);
+    const std::uint32_t before = store.endpoint_id("vnic", "v0");
+    const std::uint32_t other = store.endpoint_id("vnic", "v99999");
+    NewRevision revision{.text = "{}"};
+    for (std::uint32_t i = 0; i < kRenamed; ++i) {
+        revision.ends.retired.push_back(store.endpoint_id("vnic", texts[i]));
+        revision.ends.added.push_back({2 * kVnics + i, "vnic", texts[i]});
+    }
+    CHECK(store.add_revision(revision, 1) == 1);
+    CHECK(store.find_endpoint("vnic", "v0") == 2 * kVnics);
+    CHECK(store.find_endpoint("vnic", "v19999") == 2 * kVnics + kRenamed - 1);
+    CHECK(store.find_endpoint("vnic", "v99999") == other);
+    CHECK(before != 2 * kVnics);
+    CHECK(store.endpoint_id("vnic", "new") == 2 * kVnics + kRenamed);
+}
+
 TEST_CASE("an epoch begins above the one that an operator names, and no lower afterwards") {
     const test::TempFolder folder;
     const std::string file = folder.file("ctrl.db");
