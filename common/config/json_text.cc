@@ -42,8 +42,12 @@ class TrackingIterator {
 
 class Builder : public nlohmann::json_sax<json> {
   public:
-    Builder(JsonText& out, const char* begin, std::size_t values_max)
-        : out_(out), begin_(begin), cursor_(begin), values_max_(values_max) {}
+    Builder(JsonText& out, const char* begin, const JsonBounds& bounds)
+        : out_(out),
+          begin_(begin),
+          cursor_(begin),
+          values_max_(bounds.values),
+          notes_places_(bounds.notes_places) {}
 
     const char** cursor() { return &cursor_; }
 
@@ -64,7 +68,8 @@ class Builder : public nlohmann::json_sax<json> {
         level.key = name;
         if (level.value->contains(name) && out_.faults.size() < kDuplicatesMax)
             out_.faults.push_back({path(), show_text(name) + " again", "each key once", "duplicate key"});
-        out_.places.note(path(), offset());
+        if (notes_places_)
+            out_.places.note(path(), offset());
         return true;
     }
 
@@ -101,7 +106,8 @@ class Builder : public nlohmann::json_sax<json> {
             return &(out_.value = std::move(value));
         Level& level = levels_.back();
         if (level.value->is_array()) {
-            out_.places.note(path(), offset());
+            if (notes_places_)
+                out_.places.note(path(), offset());
             level.value->push_back(std::move(value));
             return &level.value->back();
         }
@@ -143,6 +149,7 @@ class Builder : public nlohmann::json_sax<json> {
     const char* cursor_;
     std::vector<Level> levels_;
     std::size_t values_max_;
+    bool notes_places_;
     std::size_t values_ = 0;
     std::string failure_;
 };
@@ -195,7 +202,7 @@ JsonText read_json_text(std::string_view text, const JsonBounds& bounds) {
         return refused(line_and_column(text, null), "a null byte", "text in UTF-8",
                        "this is not a text file");
     JsonText out;
-    Builder builder(out, text.data(), bounds.values);
+    Builder builder(out, text.data(), bounds);
     const TrackingIterator begin(text.data(), builder.cursor());
     const TrackingIterator end(text.data() + text.size(), builder.cursor());
     out.readable = json::sax_parse(begin, end, &builder, json::input_format_t::json, true, true);

@@ -19,15 +19,25 @@
 
 namespace weir {
 
-/// Byte offset of each value of a text by its path ("vnics[2].limit"; the root is "").
+/// Byte offset of each value of a text by its path ("vnics[2].limit"; the root is ""). Paths have
+/// kPathBytesMax together, those of 100,000 vNICs a third of it; behind that none is noted.
 class TextPlaces {
   public:
-    void note(std::string path, std::size_t offset) { offsets_.insert_or_assign(std::move(path), offset); }
+    static constexpr std::size_t kPathBytesMax = 64U << 20;
+
+    void note(std::string path, std::size_t offset) {
+        if (path.size() > kPathBytesMax - path_bytes_)
+            return;
+        path_bytes_ += path.size();
+        offsets_.insert_or_assign(std::move(path), offset);
+    }
+    [[nodiscard]] std::size_t path_bytes() const { return path_bytes_; }
     /// Offset of the value, or of its nearest noted ancestor.
     [[nodiscard]] std::size_t offset_of(std::string path) const;
 
   private:
     std::map<std::string, std::size_t> offsets_;
+    std::size_t path_bytes_ = 0;
 };
 
 struct JsonText {
@@ -41,6 +51,7 @@ struct JsonText {
 struct JsonBounds {
     std::size_t bytes = 4U << 20;
     std::size_t values = 200'000;
+    bool notes_places = true;  ///< no person reads the lines of a program's message
 };
 
 /// Never throws on input. Besides `bounds`: 128 levels, whose keys have 1,024 bytes together.

@@ -92,7 +92,7 @@ void read_other(ObjectReader& root, Welcome& welcome) {
 /// Parses the text; `read(ObjectReader&, Faults&, Message&)` fills the message from its root.
 template <typename Message, typename Read>
 std::variant<Message, Faults> parse(std::string_view text, Read read) {
-    JsonText json_text = read_json_text(text);
+    JsonText json_text = read_json_text(text, {.notes_places = false});
     if (!json_text.faults.empty())
         return std::move(json_text.faults);
     Faults faults;

@@ -91,3 +91,19 @@ TEST_CASE("numbers that no double holds are refused; others are kept") {
                              "['a']", "[undefined]"})
         CHECK(only_fault(text).message.find("not JSON") != std::string::npos);
 }
+
+TEST_CASE("places of values take bounded memory, and none where no person reads the text") {
+    constexpr std::size_t kValues = 199'000;
+    std::string text = "{\"" + std::string(1000, 'k') + "\":[1";
+    for (std::size_t i = 1; i < kValues; ++i)
+        text += ",1";
+    text += "]}";
+    const JsonText noted = read_json_text(text);
+    CHECK(noted.readable);
+    CHECK(noted.places.path_bytes() <= TextPlaces::kPathBytesMax);
+    CHECK(noted.places.offset_of(std::string(1000, 'k') + "[0]") == 1006);
+    const JsonText plain = read_json_text(text, {.notes_places = false});
+    CHECK(plain.readable);
+    CHECK(plain.places.path_bytes() == 0);
+    CHECK(plain.value == noted.value);
+}
