@@ -60,6 +60,7 @@ MAY_INCLUDE = {
     "common/log": {"common", "common/config"},
     "common/metrics": {"common"},
     "common/wire": {"common", "common/config"},
+    "common/zmtp": {"common"},
     "cost_functions": {"common", "common/config"},
     "cost_functions/tracker": PURE,
     "cost_functions/protocols": PURE | {"cost_functions/tracker"},
@@ -79,7 +80,7 @@ MAY_INCLUDE = {
     "vswitch/ports/virtio": PURE | SWITCH,
     "vswitch/esp": PURE | SWITCH,
     **{f"vswitch/datapath/{room}": DATAPATH | {f"vswitch/datapath/{seen}" for seen in seen_rooms} for room, seen_rooms in LINE.items()},
-    "vswitch/agent": PURE | SWITCH | {"common/log", "common/metrics/snapshot_desk.h", "common/wire", "vswitch/agent/history",
+    "vswitch/agent": PURE | SWITCH | {"common/log", "common/metrics/snapshot_desk.h", "common/wire", "common/zmtp", "vswitch/agent/history",
                                       "vswitch/config/promised_vnic.h"},
     "vswitch/agent/history": PURE | SWITCH,
     "vswitch/metrics": PURE | SWITCH | {"common/metrics", "vswitch/agent/switch_control.h"},
@@ -97,7 +98,7 @@ MAY_INCLUDE = {
     "ctrl/api": PURE | {"common/config", "common/http", "ctrl/config", "ctrl/daemon/command_desk.h"},
     "ctrl/console": PURE | {"ctrl/api/api.h"},
     "ctrl/daemon": PURE | {"common/config", "common/http", "common/log",
-                           "common/metrics/snapshot_board.h", "common/wire", "ctrl/alloc", "ctrl/api/api.h", "ctrl/billing", "ctrl/config",
+                           "common/metrics/snapshot_board.h", "common/wire", "common/zmtp", "ctrl/alloc", "ctrl/api/api.h", "ctrl/billing", "ctrl/config",
                            "ctrl/console/console_files.h", "ctrl/estimate", "ctrl/metrics", "ctrl/placement", "ctrl/pools", "ctrl/store"},
     "ctrl/cli": PURE | SWITCH | {"ctrl/alloc", "ctrl/api/token.h", "ctrl/config", "ctrl/placement", "ctrl/what_if"},
     "ctrl/calibrate/fit": PURE | {"common/config"},
@@ -113,14 +114,14 @@ MAY_INCLUDE = {
 LIBRARIES = {
     "DPDK": (re.compile(r"<rte_"), ("cost_functions/program/", "vswitch/ports/", "vswitch/datapath/", "vswitch/esp/",
                                     "vswitch/base/dpdk_versions.h", "vswitch/topology/", "test/", "bench/")),
-    "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "vswitch/agent/command_socket", "ctrl/daemon/server", "ctrl/daemon/key_file",
+    "ZeroMQ": (re.compile(r"<zmq"), ("vswitch/agent/ctrl_link", "ctrl/daemon/keyed_sockets", "ctrl/daemon/key_file",
                                      "ctrl/cli/client.", "test/", "bench/control/")),
     "libpcap": (re.compile(r"<pcap"), ("vswitch/datapath/capture/", "ctrl/cli/capture_filter.", "test/")),
     "libmicrohttpd": (re.compile(r"<microhttpd"), ("common/http/",)),
     "sockets": (re.compile(r"<(sys/socket|netinet/|arpa/)"), ("vswitch/agent/", "vswitch/ports/vhost_gate.", "vswitch/ports/vhost_bell.",
                                                               "vswitch/ports/foreign_files.", "vswitch/ports/kernel_interface.",
                                                               "vswitch/ports/unix_socket.",
-                                                              "ctrl/", "test/", "bench/", "common/http/", "common/ip_address.cc", "common/service_notifier.cc")),
+                                                              "ctrl/", "test/", "bench/", "common/http/", "common/zmtp/", "common/ip_address.cc", "common/service_notifier.cc")),
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b|/work/|/root/|/home/|\bdeb\.debian|\bpypi\b")
 # A page of docs/ and the numbers of its sections: docs/design.md 3, 5.2 and 7; design 6.

@@ -362,6 +362,8 @@ json Controller::Commands::status(ObjectReader& args) {
     data["sockets"] = {{"admitted", connections_.admitted},
                        {"denied", connections_.denied},
                        {"surplus", connections_.surplus},
+                       {"unfinished", connections_.unfinished},
+                       {"ended", connections_.ended},
                        {"odd_frames", connections_.odd_frames},
                        {"unreachable", connections_.unreachable},
                        {"full", connections_.full},

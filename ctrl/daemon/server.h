@@ -1,6 +1,5 @@
-// server.h - the sockets of weir-ctrl: for switches, CURVE keys and weirctl.
-// Source: docs/design.md 2, 5.5; docs/protocol.md; ZeroMQ RFC 26; ZeroMQ RFC 27
-// Threads: one owner, the only thread of the controller (ZeroMQ has an I/O thread of its own).
+// server.h - the sockets of weir-ctrl: for switches over tcp and on this machine, and for weirctl.
+// Source: docs/design.md 2, 5.5; docs/protocol.md. Threads: one owner, the controller's loop.
 #pragma once
 
 #include <array>
@@ -8,16 +7,17 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <zmq.hpp>
 
 #include "common/clock.h"
+#include "common/zmtp/local_server.h"
 #include "ctrl/config/cluster_config.h"
-#include "ctrl/daemon/connections.h"
 #include "ctrl/daemon/controller.h"
+#include "ctrl/daemon/keyed_sockets.h"
 
 namespace weir {
 
@@ -51,14 +51,14 @@ class Server {
         std::function<bool()> is_time_left{};
     };
 
-    /// Binds all addresses of `listen`, and the sockets for commands. ZeroMQ takes the file of an ipc address
-    /// away from a process that listens there, so the caller holds a RunLock of each (main.cc).
+    /// Binds all addresses of `listen`, and the sockets for commands. A file at a local address goes away, so
+    /// the caller holds a RunLock of each (main.cc).
     /// @param config accepted by parse_cluster(); not kept
     /// @param secret_key Z85; empty when all are ipc
     /// @throws HostError with the address and the fault, or the folder to make
     Server(const ClusterConfig& config, const std::string& secret_key);
-    /// Drops unsent messages and removes the files of ipc addresses.
-    ~Server();
+    /// Drops unsent messages and removes the files of local addresses.
+    ~Server() = default;
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
@@ -89,47 +89,31 @@ class Server {
     void reply(const SideWork::Reply& reply);
 
   private:
-    void bind_switches(const std::string& endpoint, const std::string& secret_key);
-    void bind_commands(std::size_t index, const std::string& path);
-    void authenticate(const Handlers& handlers);
-    bool receive_command(std::size_t index, const Handlers& handlers);
-    void send_reply(std::size_t index, std::vector<zmq::message_t>& envelope, const std::string& text);
-    bool receive_message(std::size_t index, const Handlers& handlers);
-    std::vector<zmq::message_t> receive(zmq::socket_t& socket);
-    void note(const zmq::error_t& fault);
-    void restore_files();
-    void watch_connections();
-    [[nodiscard]] bool may_stay(zmq::message_t& part, const std::string& key);
-    bool revoke(zmq::message_t& part);
-    void end_connection(int descriptor);
+    /// Of one entry of `listen`: one of the keyed sockets, or a local one.
+    struct Listener {
+        std::size_t keyed = 0;
+        std::unique_ptr<LocalServer> local{};
+    };
 
-    using PublicKey = std::array<std::uint8_t, 32>;
-    zmq::context_t context_{1};
-    std::map<PublicKey, std::string> keys_;                  // in the cluster file's notation
-    std::map<std::string, std::string, std::less<>> hosts_;  // by that
-    std::vector<zmq::socket_t> routers_;                     // by entry of `listen`
-    std::vector<zmq::socket_t> events_;                      // of each router
-    Connections connections_;
-    zmq::socket_t zap_;
+    void listen_for_commands(std::size_t index, const std::string& path);
+    bool receive_command(std::size_t index, const Handlers& handlers);
+    bool receive_message(std::size_t index, const Handlers& handlers);
+    bool receive_local(std::size_t index, const Handlers& handlers);
+    /// Lets all local sockets work. @return whether one has a message
+    bool work_locally();
+
+    ConnectionCounters counters_;
+    KeyedSockets keyed_;
+    std::vector<Listener> listeners_;  // by entry of `listen`
     static constexpr std::size_t kForChanges = 0;
     static constexpr std::size_t kForReading = 1;
-    std::array<zmq::socket_t, 2>
-        commands_;  // control_socket; control_read_socket, which may be bound nowhere
-    /// An ipc socket's file, and the router or the socket for commands that listens there.
-    struct File {
-        std::string path;
-        std::size_t index;
-        bool is_of_commands = false;
-        bool is_bound = true;
-    };
-    std::vector<File> files_;
-    std::chrono::steady_clock::time_point looked_{};
-    std::size_t next_router_ = 0;  // where the next round begins
-    ConnectionCounters counters_;
+    /// At control_socket; at control_read_socket, which may not be there.
+    std::array<std::unique_ptr<LocalServer>, 2> commands_;
+    std::size_t next_listener_ = 0;  // where the next round begins
     CommandOrigin command_origin_;
     struct Unanswered {
         std::size_t index;  // of commands_
-        std::vector<zmq::message_t> envelope;
+        LocalServer::Message request;
     };
     std::map<std::uint64_t, Unanswered> unanswered_;  // by ticket
 };

@@ -48,7 +48,9 @@ struct ConnectionCounters {
     std::uint64_t denied = 0;       ///< connections without a key of the cluster file
     std::uint64_t admitted = 0;     ///< connections that showed a host's key
     std::uint64_t surplus = 0;      ///< connections and messages beyond those that a key may have
-    std::uint64_t odd_frames = 0;   ///< messages that are not two frames
+    std::uint64_t unfinished = 0;   ///< connections over tcp whose messages did not end
+    std::uint64_t ended = 0;        ///< connections of this machine that broke a rule, or were too many
+    std::uint64_t odd_frames = 0;   ///< messages that are not two parts
     std::uint64_t unreachable = 0;  ///< messages to switches that had disconnected
     std::uint64_t full = 0;         ///< messages to switches whose queue was full
     std::uint64_t faults = 0;       ///< messages that ZeroMQ failed to receive or send

@@ -74,14 +74,16 @@ constexpr std::array kMessages{
           }},
     Whole{{"weir_ctrl_over_budget_messages", Type::kCounter, "", "Messages over a peer's budget, by reason"},
           write_budgets},
-    Whole{
-        {"weir_ctrl_connections", Type::kCounter, "",
-         "Connections of switches: with a host's key, without a known one, beyond those that a key may have"},
-        [](const ControllerReading& reading, const Samples& out) {
-            out(R"(outcome="admitted")", reading.connections.admitted);
-            out(R"(outcome="denied")", reading.connections.denied);
-            out(R"(outcome="surplus")", reading.connections.surplus);
-        }},
+    Whole{{"weir_ctrl_connections", Type::kCounter, "",
+           "Connections: of switches with a host's key, without a known one, beyond those that a key may "
+           "have, with messages that did not end; on this machine ended by a bound"},
+          [](const ControllerReading& reading, const Samples& out) {
+              out(R"(outcome="admitted")", reading.connections.admitted);
+              out(R"(outcome="denied")", reading.connections.denied);
+              out(R"(outcome="surplus")", reading.connections.surplus);
+              out(R"(outcome="unfinished")", reading.connections.unfinished);
+              out(R"(outcome="ended")", reading.connections.ended);
+          }},
     Whole{{"weir_ctrl_lost_messages", Type::kCounter, "",
            "Messages that were lost: the switch had gone, its queue was full, or the socket failed"},
           [](const ControllerReading& reading, const Samples& out) {

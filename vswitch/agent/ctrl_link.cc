@@ -3,6 +3,7 @@
 #include "vswitch/agent/ctrl_link.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,10 @@ namespace {
 /// Messages that wait in the socket: a few, because the newest makes older ones worthless.
 constexpr int kMessagesInFlight = 4;
 constexpr int kMessagesPerTick = 64;
+/// Whole messages that wait in the socket. With 1, ZeroMQ shows none at all.
+constexpr int kReceivedMax = 2;
+/// Two messages of the largest size wait in ZeroMQ's queue and decoder; and room for its own commands.
+constexpr std::uint64_t kUnfinishedMax = 10 << 20;
 /// How often the configuration is compared with the last HELLO.
 constexpr Nanos kHelloRefresh = 500'000'000;
 /// Time between an attempt with an address of one family and the next one with the other.
@@ -127,7 +132,7 @@ void CtrlLink::open(bool ip6) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::immediate, true);
     socket_.set(zmq::sockopt::sndhwm, kMessagesInFlight);
-    socket_.set(zmq::sockopt::rcvhwm, kMessagesPerTick);
+    socket_.set(zmq::sockopt::rcvhwm, kReceivedMax);
     socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(wire::kBodyBytesMax));
     socket_.set(zmq::sockopt::reconnect_ivl, 100);
     socket_.set(zmq::sockopt::reconnect_ivl_max, 2'000);
@@ -166,21 +171,40 @@ void CtrlLink::watch() {
         if (!zmq::recv_multipart(events_, std::back_inserter(frames), zmq::recv_flags::dontwait))
             break;
         std::uint16_t number = 0;
-        if (frames.front().size() < sizeof number)
+        std::int32_t value = -1;
+        if (frames.front().size() < sizeof number + sizeof value)
             continue;
         std::memcpy(&number, frames.front().data(), sizeof number);
+        std::memcpy(&value, frames.front().data<std::uint8_t>() + sizeof number, sizeof value);
         const auto event = event_of(number);
         if (!event)
             continue;
         fault_.on_event(*event);
         if (*event == LinkFault::Event::kReady)
             named_.clear();
-        if (*event == LinkFault::Event::kConnected)
+        if (*event == LinkFault::Event::kConnected) {
             reopen_at_.reset();
+            descriptor_ = endpoint_.kind == SocketEndpoint::Kind::kIpc ? -1 : value;
+            unfinished_ = zmtp::UnfinishedBytes(zmtp::read_bytes(descriptor_).value_or(0));
+        }
+        if (*event == LinkFault::Event::kDisconnected)
+            descriptor_ = -1;
         if (*event == LinkFault::Event::kRetried && endpoint_.kind == SocketEndpoint::Kind::kName &&
             !reopen_at_)
             reopen_at_ = real_time() + kFamilyPause;
     }
+}
+
+/// ZeroMQ keeps the parts of a message until the last one has come, without a bound.
+void CtrlLink::bound_unfinished() {
+    if (descriptor_ < 0)
+        return;
+    const auto read = zmtp::read_bytes(descriptor_);
+    if (!read || unfinished_.of(*read) <= kUnfinishedMax)
+        return;
+    name_once(config_.connect + " sent more than " + std::to_string(kUnfinishedMax) +
+              " bytes of a message that does not end; the connection was ended");
+    (void)::shutdown(std::exchange(descriptor_, -1), SHUT_RDWR);
 }
 
 void CtrlLink::reopen_when_due() {
@@ -208,6 +232,11 @@ void CtrlLink::receive(Nanos now) {
         std::vector<zmq::message_t> frames;
         if (!zmq::recv_multipart(socket_, std::back_inserter(frames), zmq::recv_flags::dontwait))
             return;
+        std::size_t bytes = 0;
+        for (const zmq::message_t& frame : frames)
+            bytes += zmtp::curve_bytes(frame.size());
+        if (const auto read = descriptor_ < 0 ? std::nullopt : zmtp::read_bytes(descriptor_))
+            unfinished_.on_message(bytes, *read);
         // Another number of frames counts as malformed, as an empty header does.
         const bool is_whole = frames.size() == 2;
         session_.on_message({frames[0].data<std::uint8_t>(), is_whole ? frames[0].size() : 0},
@@ -281,6 +310,7 @@ void CtrlLink::tick(Nanos now) {
         reopen_when_due();
         refresh_hello(now);
         receive(now);
+        bound_unfinished();
         sample(now);
         session_.tick(now);
         send();

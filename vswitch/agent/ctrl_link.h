@@ -10,6 +10,7 @@
 #include <string>
 #include <zmq.hpp>
 
+#include "common/zmtp/unfinished_bytes.h"
 #include "vswitch/agent/controller_session.h"
 #include "vswitch/agent/link_fault.h"
 #include "vswitch/agent/promise_keeper.h"
@@ -35,6 +36,7 @@ class CtrlLink {
     void open(bool ip6);
     void set_keys();
     void watch();
+    void bound_unfinished();
     void reopen_when_due();
     void name_once(const std::string& fault);
     void refresh_hello(Nanos now);
@@ -51,6 +53,8 @@ class CtrlLink {
     zmq::context_t context_{1};
     zmq::socket_t socket_;
     zmq::socket_t events_;  // of socket_
+    int descriptor_ = -1;   // of the connection over tcp
+    zmtp::UnfinishedBytes unfinished_;
     unsigned opened_ = 0;
     bool ip6_ = false;
     std::optional<Nanos> reopen_at_;  // real time
