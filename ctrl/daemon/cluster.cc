@@ -314,20 +314,12 @@ wire::Tables Cluster::tables_of(HostIndex host, bool with_floors) const {
     return tables;
 }
 
-std::vector<wire::FlowKey> Cluster::reserved_flows(std::uint32_t vnic) const {
+std::vector<wire::FlowKey> Cluster::reserved_requests(std::uint32_t vnic) const {
     std::vector<wire::FlowKey> flows;
     const ClusterEnd& source = end_of(vnic);
     for (const Part& part : tenant_parts_[source.tenant])
         if (part_tokens(source, part.appliance).reservation > 0)
             flows.push_back({vnic, appliance_ends_[part.appliance]});
-    const auto& vnics = config_.tenants[source.tenant].vnics;
-    if (vnics[source.index].reservation_bps == 0)
-        return flows;
-    for (const std::uint32_t peer : tenant_vnics_[source.tenant]) {
-        const ClusterEnd& end = end_of(peer);
-        if (end.host != kNowhere && end.host != source.host && vnics[end.index].reservation_bps != 0)
-            flows.push_back({vnic, peer});
-    }
     return flows;
 }
 

@@ -141,9 +141,28 @@ class Cluster {
     [[nodiscard]] std::uint64_t floor_tokens(wire::FlowKey flow) const;
     /// Bytes per second of a flow between vNICs, at least 1.
     [[nodiscard]] std::uint64_t floor_bytes(wire::FlowKey flow) const;
-    /// Flows of a placed vNIC that reservations guarantee: to appliances where it has tokens, and to vNICs on
-    /// other hosts where both ends reserved bandwidth. Floors of all others are parts of the headroom.
-    [[nodiscard]] std::vector<wire::FlowKey> reserved_flows(std::uint32_t vnic) const;
+    /// Flows of a placed vNIC that reservations guarantee: to appliances where it has tokens. Floors of
+    /// others are parts of the headroom.
+    [[nodiscard]] std::vector<wire::FlowKey> reserved_requests(std::uint32_t vnic) const;
+    /// Calls visit(FlowKey) for each of those to vNICs on other hosts, where both ends reserved bandwidth,
+    /// until it returns false: a large tenant has more pairs than a solve may have flows.
+    template <class Visit>
+    void visit_reserved_pairs(std::uint32_t vnic, Visit&& visit) const {
+        const ClusterEnd& source = end_of(vnic);
+        const auto& vnics = config_.tenants[source.tenant].vnics;
+        if (vnics[source.index].reservation_bps == 0)
+            return;
+        for (HostIndex host = 0; host < host_vnics_.size(); ++host) {
+            if (host == source.host || !host_reserved_[host].contains(source.tenant))
+                continue;
+            for (const std::uint32_t peer : host_vnics_[host]) {
+                const ClusterEnd& end = end_of(peer);
+                if (end.tenant == source.tenant && vnics[end.index].reservation_bps != 0 &&
+                    !visit(wire::FlowKey{vnic, peer}))
+                    return;
+            }
+        }
+    }
     /// TABLES for the host's switch: all endpoints of its tenants, and floors of its flows to appliances.
     /// @param with_floors  also each vNIC's floor to one peer: of a pair the smaller one is floor_bytes()
     [[nodiscard]] wire::Tables tables_of(HostIndex host, bool with_floors) const;

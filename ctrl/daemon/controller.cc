@@ -280,10 +280,15 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
     if (header.interval > session.adopted_at && !session.tables_due && !header.has(wire::flags::kAskSnapshot))
         session.revision = revision_;
     counters_.refused_records += wire::decode(body, records_);
-    const std::size_t applied =
+    const DemandTable::Outcome outcome =
         world_->demands.apply(session.host, records_, header.has(wire::flags::kSnapshot));
-    counters_.records += applied;
-    counters_.foreign_flows += records_.size() - applied;
+    counters_.records += outcome.applied;
+    counters_.foreign_flows += outcome.foreign;
+    counters_.surplus_flows += outcome.surplus;
+    if (outcome.surplus != 0 && !std::exchange(session.states_surplus, true))
+        audit("refused", "host " + world_->config.hosts[session.host].name + " states more than " +
+                             std::to_string(DemandTable::kPairsMax) +
+                             " pairs of vNICs: further ones have no allocation");
     session.has_demands = true;
 }
 

@@ -48,6 +48,7 @@ struct ControllerCounters {
     std::uint64_t refused_vnics = 0;    ///< vNICs of accepted HELLO messages that were refused
     std::uint64_t refused_records = 0;  ///< records with values that cannot be, or of a flow that came twice
     std::uint64_t foreign_flows = 0;    ///< records of flows that the host or the tenant may not have
+    std::uint64_t surplus_flows = 0;    ///< records of pairs beyond those that a host may state
     std::uint64_t messages = 0;         ///< received
     std::uint64_t records = 0;          ///< that counted
     std::uint64_t bytes_in = 0;

@@ -64,7 +64,8 @@ json counters_json(const ControllerCounters& counters) {
               {"hosts", counters.refused_hosts},
               {"vnics", counters.refused_vnics},
               {"records", counters.refused_records},
-              {"flows", counters.foreign_flows}}}};
+              {"flows", counters.foreign_flows},
+              {"surplus_flows", counters.surplus_flows}}}};
 }
 
 Fault store_fault(const HostError& error) {

@@ -16,18 +16,43 @@ double shown(const wire::FlowDemand& flow, std::size_t part) {
 
 }  // namespace
 
-std::size_t DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand> records, bool is_snapshot) {
+std::size_t DemandTable::pairs_of(HostIndex host) const {
+    std::size_t pairs = 0;
+    for (const std::uint32_t vnic : cluster_.vnics_of(host))
+        pairs += static_cast<std::size_t>(std::ranges::count_if(flows_.of(vnic), [this](const auto& flow) {
+            return !cluster_.find_end(flow.first.destination)->is_appliance;
+        }));
+    return pairs;
+}
+
+/// In the order of flows, each new one of a vNIC goes to the end of its others.
+DemandTable::Outcome DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand> records,
+                                        bool is_snapshot) {
     FlowDemands::Flows before;  // of a snapshot: the host's flows until now, to compare with; ordered
     if (is_snapshot)
         for (const std::uint32_t vnic : cluster_.vnics_of(host))
             std::ranges::move(flows_.take(vnic), std::back_inserter(before));
-    std::size_t applied = 0;
+    if (!std::ranges::is_sorted(records, {}, &wire::FlowDemand::flow)) {
+        ordered_.assign(records.begin(), records.end());
+        std::ranges::stable_sort(ordered_, {}, &wire::FlowDemand::flow);
+        records = ordered_;
+    }
+    std::size_t pairs = pairs_of(host);
+    Outcome outcome;
     for (const wire::FlowDemand& record : records) {
         const ClusterEnd* source = cluster_.find_end(record.flow.source);
-        if (source == nullptr || source->host != host || !cluster_.allows(record.flow))
+        if (source == nullptr || source->host != host || !cluster_.allows(record.flow)) {
+            ++outcome.foreign;
             continue;
-        ++applied;
+        }
+        const bool is_pair = !cluster_.find_end(record.flow.destination)->is_appliance;
+        if (is_pair && pairs >= kPairsMax && !flows_.contains(record.flow)) {
+            ++outcome.surplus;
+            continue;
+        }
+        ++outcome.applied;
         const auto [demand, is_new] = flows_.put(record.flow);
+        pairs += is_new && is_pair ? 1 : 0;
         const wire::FlowDemand* old = is_new ? nullptr : demand;
         if (is_snapshot) {
             const auto at = FlowDemands::lower_bound(before, record.flow);
@@ -35,10 +60,12 @@ std::size_t DemandTable::apply(HostIndex host, std::span<const wire::FlowDemand>
         }
         note_change(old, record);
         *demand = record;
-        if (wire::is_removed(record))
+        if (wire::is_removed(record)) {
             flows_.erase(record.flow);
+            pairs -= is_pair ? 1 : 0;
+        }
     }
-    return applied;
+    return outcome;
 }
 
 void DemandTable::note_change(const wire::FlowDemand* before, const wire::FlowDemand& now) {

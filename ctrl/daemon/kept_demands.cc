@@ -35,15 +35,18 @@ std::vector<wire::FlowDemand> kept_demands(const Cluster& cluster, HostIndex hos
     for (const std::uint32_t vnic : cluster.vnics_of(host)) {
         for (const auto& [flow, demand] : last.of(vnic))
             kept.emplace(flow, guaranteed(cluster, flow, &demand));
-        for (const wire::FlowKey flow : cluster.reserved_flows(vnic)) {
-            if (kept.contains(flow))
-                continue;
-            const bool is_pair = !cluster.find_end(flow.destination)->is_appliance;
-            if (is_pair && idle_pairs == 0)
-                continue;
-            idle_pairs -= is_pair ? 1 : 0;
-            kept.emplace(flow, guaranteed(cluster, flow, nullptr));
-        }
+        for (const wire::FlowKey flow : cluster.reserved_requests(vnic))
+            if (!kept.contains(flow))
+                kept.emplace(flow, guaranteed(cluster, flow, nullptr));
+        if (idle_pairs == 0)
+            continue;
+        cluster.visit_reserved_pairs(vnic, [&](wire::FlowKey flow) {
+            if (!kept.contains(flow)) {
+                kept.emplace(flow, guaranteed(cluster, flow, nullptr));
+                --idle_pairs;
+            }
+            return idle_pairs != 0;
+        });
     }
     std::vector<wire::FlowDemand> demands;
     demands.reserve(kept.size());

@@ -106,6 +106,7 @@ struct Session {
     bool tables_due = false;                    ///< its refusals changed
     std::int64_t revision = 0;                  ///< of the specification that the switch has confirmed
     std::int64_t adopted_at = -1;               ///< interval of the last adoption, or the one before it began
+    bool states_surplus = false;                ///< it stated more pairs than a host may, which was audited
     bool demands_due = false;                   ///< flows are allowed that were not: a whole DEMAND is needed
     bool is_first = false;                      ///< its HELLO is the host's first: the vNICs in it are there
     std::vector<Refusal> refused_vnics;         ///< in the order of the HELLO

@@ -67,10 +67,12 @@ constexpr std::array kMessages{
               write_refused_messages(reading.counters, out);
           }},
     Whole{{"weir_ctrl_refused_records", Type::kCounter, "",
-           "Records that did not count: with impossible values, or of flows that the host may not have"},
+           "Records that did not count: with impossible values, of flows that the host may not have, or of "
+           "pairs beyond 8,192"},
           [](const ControllerReading& reading, const Samples& out) {
               out(R"(reason="impossible")", reading.counters.refused_records);
               out(R"(reason="foreign")", reading.counters.foreign_flows);
+              out(R"(reason="surplus")", reading.counters.surplus_flows);
           }},
     Whole{{"weir_ctrl_over_budget_messages", Type::kCounter, "", "Messages over a peer's budget, by reason"},
           write_budgets},
