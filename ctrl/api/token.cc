@@ -1,28 +1,22 @@
 // token.cc - random tokens, their hashes, and the file of these.
 #include "ctrl/api/token.h"
 
-#include <fcntl.h>
 #include <sodium.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <set>
 #include <sstream>
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
+#include "common/private_file.h"
 
 namespace weir {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 1U << 20;
 constexpr std::size_t kTokensMax = 1'000;
 constexpr std::size_t kSecretBytes = 32;
-constexpr mode_t kOthers = 077;
 
 void start_sodium() {
     if (sodium_init() < 0)
@@ -89,40 +83,13 @@ std::array<std::uint8_t, 32> hash_of(std::string_view secret) {
     return hash;
 }
 
-std::string read_private_file(const std::string& path, const char* key) {
-    const std::string place = std::string(key) + ": " + path;
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat state {};
-    if (file < 0 || ::fstat(file, &state) != 0) {
-        const std::string why = std::strerror(errno);
-        if (file >= 0)
-            ::close(file);
-        throw HostError(place + " cannot be read (" + why + ")");
-    }
-    std::string text;
-    if ((state.st_mode & kOthers) == 0 && S_ISREG(state.st_mode)) {
-        std::array<char, 4'096> block{};
-        for (ssize_t bytes = 0;
-             text.size() <= kFileBytesMax && (bytes = ::read(file, block.data(), block.size())) > 0;)
-            text.append(block.data(), static_cast<std::size_t>(bytes));
-    }
-    ::close(file);
-    if (!S_ISREG(state.st_mode))
-        throw HostError(place + " is no file");
-    if ((state.st_mode & kOthers) != 0) {
-        std::array<char, 8> mode{};
-        std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(state.st_mode & 07777));
-        throw HostError(place + " is open to other users (mode " + mode.data() + "): chmod 600 " + path);
-    }
-    if (text.size() > kFileBytesMax)
-        throw HostError(place + " has more than " + std::to_string(kFileBytesMax) + " bytes");
-    return text;
-}
-
 TokenFile::TokenFile(std::string path) : path_(std::move(path)) {
     start_sodium();
     version_ = version();
-    tokens_ = read();
+    Lines lines = read();
+    if (!lines.fault.empty())
+        throw HostError(lines.fault);
+    tokens_ = std::move(lines.tokens);
 }
 
 std::string TokenFile::refresh() {
@@ -130,12 +97,18 @@ std::string TokenFile::refresh() {
     if (now == version_)
         return {};
     version_ = now;
+    fault_.clear();
     try {
-        tokens_ = read();
+        Lines lines = read();
+        fault_ = std::move(lines.fault);
+        if (!fault_.empty())
+            std::erase_if(lines.tokens, [this](const Token& token) { return !has(token); });
+        tokens_ = std::move(lines.tokens);
     } catch (const HostError& error) {
-        return error.what();
+        tokens_.clear();
+        fault_ = error.what();
     }
-    return {};
+    return fault_;
 }
 
 const Token* TokenFile::find(std::string_view secret) const {
@@ -158,24 +131,29 @@ TokenFile::Version TokenFile::version() const {
     return {state.st_ctim.tv_sec, state.st_ctim.tv_nsec, state.st_ino, state.st_size};
 }
 
-std::vector<Token> TokenFile::read() const {
-    std::istringstream lines(read_private_file(path_, "api.token_file"));
-    std::vector<Token> tokens;
+TokenFile::Lines TokenFile::read() const {
+    std::istringstream text(read_private_file(path_, "api.token_file"));
+    Lines lines;
     std::set<std::string> names;
     std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line; std::getline(text, line);) {
         const std::string place = "api.token_file: " + path_ + " line " + std::to_string(++number);
         const std::size_t first = line.find_first_not_of(" \t\r");
         if (first == std::string::npos || line[first] == '#')
             continue;
-        tokens.push_back(parse_line(line, place));
-        if (!names.insert(tokens.back().name).second)
-            throw HostError(place + ": there is a token " + tokens.back().name +
-                            " already; give each a name");
-        if (tokens.size() > kTokensMax)
-            throw HostError(place + ": at most " + std::to_string(kTokensMax) + " tokens");
+        try {
+            Token token = parse_line(line, place);
+            if (!names.insert(token.name).second)
+                throw HostError(place + ": there is a token " + token.name + " already; give each a name");
+            if (lines.tokens.size() == kTokensMax)
+                throw HostError(place + ": at most " + std::to_string(kTokensMax) + " tokens");
+            lines.tokens.push_back(std::move(token));
+        } catch (const HostError& error) {
+            if (lines.fault.empty())
+                lines.fault = error.what();
+        }
     }
-    return tokens;
+    return lines;
 }
 
 }  // namespace weir

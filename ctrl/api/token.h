@@ -2,7 +2,8 @@
 // Source: RFC 6750; FIPS 180-4. Threads: TokenFile one owner; all others any.
 //
 // A token is random, of 256 bits: a hash without salt and rounds gives nothing away. The file has a line for
-// each: name, role and the hash. It is read again when it changes, so that a removed line ends a token.
+// each: name, role and the hash. It is read again when it changes, so that a removed line, or file, ends a
+// token.
 #pragma once
 
 #include <array>
@@ -42,17 +43,16 @@ struct NewToken {
 [[nodiscard]] NewToken make_token(const std::string& name, Role role);
 [[nodiscard]] std::array<std::uint8_t, 32> hash_of(std::string_view secret);
 
-/// The text of a file that only its owner may read and write.
-/// @param key of the configuration, for the fault @throws HostError with the remedy
-[[nodiscard]] std::string read_private_file(const std::string& path, const char* key);
-
 class TokenFile {
   public:
     /// @throws HostError: unreadable, of other users too, or with a line that is no token
     explicit TokenFile(std::string path);
-    /// Reads the file again if it changed. A file with faults changes nothing.
-    /// @return the fault; empty: none
+    /// Reads the file again if it changed. Without a file that can be read there are no tokens; of one with a
+    /// line that is none, those stay that have their line still, and none is new. @return the fault, when it
+    /// is another one; empty: none
     std::string refresh();
+    /// Of the file as it is now; empty: none.
+    [[nodiscard]] const std::string& fault() const { return fault_; }
     /// The comparison takes the same time for every secret. @return null: no token has it
     [[nodiscard]] const Token* find(std::string_view secret) const;
     [[nodiscard]] bool has(const Token& token) const;
@@ -68,11 +68,17 @@ class TokenFile {
         bool operator==(const Version&) const = default;
     };
     [[nodiscard]] Version version() const;
-    [[nodiscard]] std::vector<Token> read() const;
+    struct Lines {
+        std::vector<Token> tokens{};
+        std::string fault{};  ///< of the first line that is no token
+    };
+    /// @throws HostError: the file cannot be read
+    [[nodiscard]] Lines read() const;
 
     std::string path_;
     Version version_;
     std::vector<Token> tokens_;
+    std::string fault_;
 };
 
 }  // namespace weir

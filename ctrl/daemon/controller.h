@@ -84,6 +84,8 @@ struct HostReading;
 
 class Controller {
   public:
+    /// From now on a thread writes to the store, and no interval waits for the disk.
+    void write_beside() { writes_.start(); }
     /// Begins an epoch. @param store outlives the controller
     Controller(const ClusterConfig& config, MakeSolver make, Store& store, std::int64_t unix_time);
     /// With a solver that outlives the controller and is the same for every configuration.
@@ -217,8 +219,9 @@ class Controller {
     void save();
     void restore_pools();
     /// Adds an audit entry when the same thing happens for the 1st, 2nd, 4th, 8th ... time.
+    /// @param peer that caused it, as DeferredWrites counts; empty: the controller itself
     /// @return whether it happened for the first time
-    bool audit(const char* kind, const std::string& text);
+    bool audit(const char* kind, const std::string& text, const std::string& peer = {});
 
     Store& store_;
     DeferredWrites writes_;

@@ -8,10 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
+#include "common/private_file.h"
 
 namespace weir {
 
@@ -35,9 +36,9 @@ std::string make_key(const std::string& path) {
 }
 
 std::string read_key(const std::string& path) {
-    std::ifstream file(path);
+    std::istringstream text(read_private_file(path, "secret_key_file"));
     std::string key;
-    if (!(file >> key))
+    if (!(text >> key))
         throw HostError(path + ": no key could be read; `weir-ctrl --make-key " + path + "` makes one");
     if (!is_curve_key(key))
         throw HostError(path + ": found " + std::to_string(key.size()) +

@@ -16,6 +16,7 @@
 #include "common/http/http_service.h"
 #include "common/http/listen.h"
 #include "common/http/metrics_endpoint.h"
+#include "common/private_file.h"
 #include "common/process.h"
 #include "common/run_lock.h"
 #include "ctrl/api/api.h"
@@ -142,6 +143,7 @@ int serve(const weir::ClusterConfig& file, const std::string& text, Start start)
     weir::Controller controller(
         config, [](const weir::ClusterConfig& of) { return std::make_shared<weir::IntervalSolver>(of); },
         store, std::time(nullptr));
+    controller.write_beside();
     weir::Server server(config, key);
     spdlog::info("weir-ctrl {}: cluster {}, epoch {}, {} host(s), {} tenant(s), commands on {}", WEIR_VERSION,
                  config.name, controller.epoch(), config.hosts.size(), config.tenants.size(),

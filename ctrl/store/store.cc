@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <unordered_set>
 
@@ -165,6 +166,7 @@ std::int64_t Store::single(const char* sql) {
 }
 
 std::optional<std::string> Store::specification(std::int64_t number) {
+    const Use in_use = use();
     Statement text(database_,
                    "SELECT text FROM specifications WHERE ? IN (0, number) ORDER BY number DESC LIMIT 1");
     text.bind(number);
@@ -174,10 +176,12 @@ std::optional<std::string> Store::specification(std::int64_t number) {
 }
 
 std::int64_t Store::revision() {
+    const Use in_use = use();
     return single("SELECT max(number) FROM specifications");
 }
 
 std::vector<Revision> Store::revisions(std::size_t count) {
+    const Use in_use = use();
     std::vector<Revision> revisions;
     Statement rows(database_,
                    "SELECT number, at, length(CAST(text AS BLOB)), author FROM specifications "
@@ -190,6 +194,7 @@ std::vector<Revision> Store::revisions(std::size_t count) {
 }
 
 std::int64_t Store::add_revision(const NewRevision& revision, std::int64_t unix_time) {
+    const Use in_use = use();
     Database::Transaction transaction(database_);
     const std::int64_t number = this->revision() + 1;
     Statement(database_, "INSERT INTO specifications (number, at, text, author) VALUES (?, ?, ?, ?)")
@@ -257,6 +262,7 @@ void Store::write_removed_vnics(std::span<const RemovedVnic> vnics) {
 }
 
 std::vector<RemovedVnic> Store::removed_vnics() {
+    const Use in_use = use();
     std::vector<RemovedVnic> vnics;
     Statement rows(database_,
                    "SELECT id, name, tenant, reservation, at FROM removed_vnics ORDER BY name, id");
@@ -267,6 +273,7 @@ std::vector<RemovedVnic> Store::removed_vnics() {
 }
 
 void Store::add_endpoints(std::span<const Name> names) {
+    const Use in_use = use();
     std::map<std::string, std::uint32_t, std::less<>> added;
     Database::Transaction transaction(database_);
     Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
@@ -286,6 +293,7 @@ void Store::add_endpoints(std::span<const Name> names) {
 }
 
 std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
+    const Use in_use = use();
     const std::string key = std::string(kind) + ' ' + std::string(name);
     auto known = ids_.find(key);
     if (known == ids_.end()) {
@@ -300,7 +308,32 @@ std::optional<std::uint32_t> Store::find_endpoint(std::string_view kind, std::st
     return known == ids_.end() ? std::nullopt : std::optional(known->second);
 }
 
+Store::Use Store::use() {
+    constexpr std::chrono::milliseconds kPatience{100};
+    Use lock(mutex_, kPatience);
+    if (!lock.owns_lock()) {
+        const auto since = std::chrono::nanoseconds(writing_since_.load());
+        const auto waited = std::chrono::steady_clock::now().time_since_epoch() - since;
+        throw HostError("store " + path_ + ": the disk has not answered for " +
+                        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(waited).count()) +
+                        " s; look at it, and ask again");
+    }
+    return lock;
+}
+
+std::vector<std::uint8_t> Store::image() {
+    const Use in_use = use();
+    return database_.image();
+}
+
+void Store::spoil(const char* sql) {
+    const Use in_use = use();
+    database_.run(sql);
+}
+
 void Store::write(const StoreChanges& changes) {
+    const std::lock_guard in_use(mutex_);
+    writing_since_ = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
     Database::Transaction transaction(database_);
     if (changes.pool_settings)
         write_pool_settings(*changes.pool_settings);
@@ -320,6 +353,7 @@ void Store::write_pool_settings(std::span<const PoolSetting> settings) {
 }
 
 std::vector<PoolSetting> Store::pool_settings() {
+    const Use in_use = use();
     std::vector<PoolSetting> settings;
     Statement rows(database_, "SELECT appliance, name, vnic, key, value, filed FROM pool_settings");
     while (rows.step())
@@ -329,10 +363,12 @@ std::vector<PoolSetting> Store::pool_settings() {
 }
 
 std::uint64_t Store::last_epoch() {
+    const Use in_use = use();
     return static_cast<std::uint64_t>(single("SELECT max(epoch) FROM epochs"));
 }
 
 std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
+    const Use in_use = use();
     Database::Transaction transaction(database_);
     const auto epoch = std::max({static_cast<std::int64_t>(last_epoch()) + 1,
                                  static_cast<std::int64_t>(epoch_above_) + 1, unix_time, std::int64_t{1}});
@@ -366,6 +402,7 @@ void Store::write_allocations(const std::map<std::string, StoredAllocation>& by_
 }
 
 std::map<std::string, StoredAllocation> Store::allocations() {
+    const Use in_use = use();
     std::map<std::string, StoredAllocation> by_host;
     Statement rows(database_, "SELECT host, epoch, interval, flows, at FROM allocations");
     while (rows.step()) {
@@ -390,6 +427,7 @@ void Store::write_use(const billing::UseTable::Uses& uses) {
 }
 
 billing::UseTable::Uses Store::measured_use() {
+    const Use in_use = use();
     billing::UseTable::Uses uses;
     Statement rows(database_, "SELECT vnic, bins FROM use");
     while (rows.step())
@@ -428,6 +466,7 @@ void Store::write_audit(std::span<const AuditEntry> entries) {
 }
 
 std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
+    const Use in_use = use();
     std::vector<AuditEntry> entries;
     Statement rows(database_,
                    "SELECT audit.number, at, kind, text, peer, revision, changed, list FROM audit "
@@ -448,6 +487,7 @@ std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
 }
 
 void Store::set_pages_max(std::uint32_t pages) {
+    const Use in_use = use();
     database_.run(("PRAGMA max_page_count = " + std::to_string(pages)).c_str());
 }
 

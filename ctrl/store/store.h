@@ -1,6 +1,8 @@
 // store.h - the controller's state that survives a restart, in one SQLite file.
 // Source: docs/design.md 7, 10
-// Units: Unix seconds where a time is stored. Threads: one at a time.
+// Units: Unix seconds where a time is stored. Threads: any; one after the other. A disk may take long to
+// answer, and write() is called by a thread that waits for it: every other function that finds the file in
+// use for longer than 100 ms throws.
 //
 // Every function that writes is one transaction: when it returns, the data survives kill -9 and a power
 // failure; when it throws, or the process dies before, the file holds none of it.
@@ -9,8 +11,10 @@
 // All else (write()) may come later or never: see deferred_writes.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -195,12 +199,12 @@ class Store {
     /// The file grows no further than to this many pages of 4 KiB: tests of a full disk.
     void set_pages_max(std::uint32_t pages);
     /// Runs SQL on the file: tests of damaged stores.
-    void spoil(const char* sql) { database_.run(sql); }
+    void spoil(const char* sql);
 
     /// The bill, in the folder beside the file.
     [[nodiscard]] BillWriter& bill() { return bill_; }
     /// The file's content as it is committed now.
-    [[nodiscard]] std::vector<std::uint8_t> image() { return database_.image(); }
+    [[nodiscard]] std::vector<std::uint8_t> image();
     /// Lines of the bill that were taken over from a store of version 1 when this one was opened.
     [[nodiscard]] std::int64_t bill_lines_taken_over() const { return taken_over_; }
     /// Where the bill of a store is.
@@ -219,8 +223,13 @@ class Store {
     void note_endpoints(const EndpointChanges& ends);
     void remove_old_revisions(std::int64_t last);
     [[nodiscard]] std::int64_t single(const char* sql);
+    using Use = std::unique_lock<std::recursive_timed_mutex>;
+    /// @throws HostError: another thread uses the file for too long
+    [[nodiscard]] Use use();
 
     std::string path_;
+    std::recursive_timed_mutex mutex_;            // of the file
+    std::atomic<std::int64_t> writing_since_{0};  // nanoseconds of the steady clock; 0: write() does not
     Database database_;
     std::uint64_t epoch_above_;
     BillWriter bill_;

@@ -9,14 +9,15 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <random>
+#include <sstream>
 #include <utility>
 #include <zmq_addon.hpp>
 
 #include "common/config/field_kinds.h"
 #include "common/error.h"
+#include "common/private_file.h"
 #include "common/unix_clock.h"
 #include "vswitch/config/promised_vnic.h"
 
@@ -36,9 +37,9 @@ constexpr Nanos kHelloRefresh = 500'000'000;
 constexpr Nanos kFamilyPause = 250'000'000;
 
 std::string read_secret(const std::string& path) {
-    std::ifstream file(path);
+    std::istringstream text(read_private_file(path, "controller.secret_key_file"));
     std::string key;
-    if (!(file >> key) || !is_curve_key(key))
+    if (!(text >> key) || !is_curve_key(key))
         throw HostError("controller.secret_key_file: " + path +
                         " holds no key of 40 characters; `weir-ctrl --make-key FILE` makes one");
     return key;

@@ -249,8 +249,11 @@ TEST_CASE("a key is made once, read again, and never overwritten") {
     CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::group_read) ==
           std::filesystem::perms::none);
     CHECK_THROWS_AS(make_key(file), HostError);
+    std::filesystem::permissions(file, std::filesystem::perms(0640));
+    CHECK_THROWS_WITH(read_key(file), ContainsSubstring("chmod 600"));
     std::ofstream(folder.file("bad")) << "short\n";
-    CHECK_THROWS_AS(read_key(folder.file("bad")), HostError);
+    std::filesystem::permissions(folder.file("bad"), std::filesystem::perms(0600));
+    CHECK_THROWS_WITH(read_key(folder.file("bad")), ContainsSubstring("5 characters"));
     CHECK_THROWS_AS(read_key(folder.file("none")), HostError);
 }
 
