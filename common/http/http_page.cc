@@ -11,6 +11,7 @@ namespace weir {
 HttpPage::HttpPage(unsigned status, std::string_view content_type, std::string_view text,
                    std::initializer_list<Header> headers)
     : status_(status),
+      bytes_(text.size()),
       response_(MHD_create_response_from_buffer(text.size(), const_cast<char*>(text.data()),
                                                 MHD_RESPMEM_MUST_COPY)) {
     if (response_ == nullptr)

@@ -2,6 +2,7 @@
 // Source: RFC 9110; GNU libmicrohttpd. Threads: any make and keep one, the server's sends it.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -23,10 +24,13 @@ class HttpPage {
     HttpPage& operator=(const HttpPage&) = delete;
 
     [[nodiscard]] unsigned status() const { return status_; }
+    /// Of its text.
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   private:
     friend class HttpService;
     unsigned status_;
+    std::size_t bytes_;
     MHD_Response* response_;
 };
 

@@ -78,8 +78,8 @@ Api::Page Api::judge(const HttpRequest& request) {
                        "the token " + token->name + " may not do this; use one with the other role"});
     if (Page refused = refuse_body(route, request))
         return refused;
-    asked.key = route.body_max == 0 ? "" : token->name + ' ' + std::string(request.header(kKeyHeader));
-    if (Page refused = refuse_change(route, request, asked.key))
+    asked.key = route.body_max == 0 ? "" : std::string(request.header(kKeyHeader));
+    if (Page refused = refuse_change(route, request, token->name))
         return refused;
     asked.token = *token;
     asked.peer = "token " + token->name + ", " + request.address;
@@ -148,7 +148,7 @@ Api::Page Api::refuse_body(const Route& route, const HttpRequest& request) const
     return nullptr;
 }
 
-Api::Page Api::refuse_change(const Route& route, const HttpRequest& request, const std::string& key) {
+Api::Page Api::refuse_change(const Route& route, const HttpRequest& request, const std::string& token) {
     if (route.body_max == 0)
         return nullptr;
     const std::string_view stated = request.header(kKeyHeader);
@@ -157,34 +157,32 @@ Api::Page Api::refuse_change(const Route& route, const HttpRequest& request, con
             400, counters_.malformed,
             {std::string(kKeyHeader), std::string(stated.substr(0, kKeyBytesMax)),
              "8 to 128 characters, others for each change", "a change has a key, so that it happens once"});
-    if (Page refused = refuse_repeated(key))
+    if (Page refused = refuse_repeated(token, std::string(stated)))
         return refused;
-    const auto bodies = std::ranges::count_if(
-        asked_, [](const auto& each) { return each.second.match.route->body_max != 0; });
-    if (static_cast<std::size_t>(bodies) >= kBodiesMax)
+    std::size_t bodies = 0;
+    std::size_t own = 0;
+    for (const auto& [number, asked] : asked_)
+        if (asked.match.route->body_max != 0) {
+            ++bodies;
+            own += asked.token.name == token ? 1 : 0;
+        }
+    if (bodies >= kBodiesMax || own >= kBodiesPerToken)
         return refuse(503, counters_.busy,
-                      {"body", std::to_string(bodies) + " changes are on the way", "a change when fewer are",
+                      {"body",
+                       std::to_string(own) + " changes of this token are on the way, " +
+                           std::to_string(bodies) + " of all",
+                       "fewer than " + std::to_string(kBodiesPerToken) + " of a token, and than " +
+                           std::to_string(kBodiesMax) + " of all",
                        "ask later"});
     return nullptr;
 }
 
-Api::Page Api::refuse_repeated(const std::string& key) const {
-    if (!keys_.contains(key))
+Api::Page Api::refuse_repeated(const std::string& token, const std::string& key) const {
+    if (!keys_.has(token, key))
         return nullptr;
     return refuse(409, counters_.replayed,
-                  {std::string(kKeyHeader), key.substr(key.find(' ') + 1), "a key that was not used",
+                  {std::string(kKeyHeader), key, "a key that was not used",
                    "this change came before: look at its effect, and send another one with a new key"});
-}
-
-void Api::note_key(const std::string& key) {
-    const auto now = Clock::now();
-    if (!keys_.insert(key).second)
-        return;
-    keys_by_age_.emplace_back(now, key);
-    while (keys_by_age_.size() > kKeysKept || keys_by_age_.front().first + kKeyLife < now) {
-        keys_.erase(keys_by_age_.front().second);
-        keys_by_age_.pop_front();
-    }
 }
 
 void Api::forget(std::uint64_t number) {

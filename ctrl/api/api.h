@@ -14,11 +14,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +24,7 @@
 
 #include "common/error.h"
 #include "common/http/http_service.h"
+#include "ctrl/api/change_keys.h"
 #include "ctrl/api/event_feed.h"
 #include "ctrl/api/routes.h"
 #include "ctrl/api/sources.h"
@@ -61,8 +60,7 @@ class Api final : public HttpService::Handler {
     /// In which the loop replies, or its job beside it.
     static constexpr std::chrono::seconds kPatience{30};
     static constexpr std::size_t kBodiesMax = 4;  ///< changes at the same time
-    static constexpr std::size_t kKeysKept = 10'000;
-    static constexpr std::chrono::minutes kKeyLife{10};
+    static constexpr std::size_t kBodiesPerToken = 2;
 
     /// @param has_tls of its address, for the origin of its own pages
     Api(CommandDesk& desk, TokenFile tokens, bool has_tls, std::span<const SiteFile> site = {});
@@ -89,8 +87,9 @@ class Api final : public HttpService::Handler {
     [[nodiscard]] bool is_of_this_site(const HttpRequest& request) const;
     [[nodiscard]] const Token* token_of(const HttpRequest& request) const;
     [[nodiscard]] Page refuse_body(const Route& route, const HttpRequest& request) const;
-    [[nodiscard]] Page refuse_change(const Route& route, const HttpRequest& request, const std::string& key);
-    [[nodiscard]] Page refuse_repeated(const std::string& key) const;
+    [[nodiscard]] Page refuse_change(const Route& route, const HttpRequest& request,
+                                     const std::string& token);
+    [[nodiscard]] Page refuse_repeated(const std::string& token, const std::string& key) const;
     Page refuse(unsigned status, std::atomic<std::uint64_t>& counter, Fault fault) const;
     Page refuse_unknown(const HttpRequest& request);
 
@@ -104,7 +103,6 @@ class Api final : public HttpService::Handler {
     void on_reply(HttpService& service, std::uint64_t number, const Sources::Arrived& arrived);
     void end_late_ones(HttpService& service, Clock::time_point now);
     void read_events(HttpService& service, Clock::time_point now);
-    void note_key(const std::string& key);
 
     CommandDesk& desk_;
     ApiCounters& counters_;
@@ -114,8 +112,7 @@ class Api final : public HttpService::Handler {
     Sources sources_;
     EventFeed feed_;
     std::map<std::uint64_t, Asked> asked_;  // by number of the request
-    std::set<std::string> keys_;            // of changes
-    std::deque<std::pair<Clock::time_point, std::string>> keys_by_age_;
+    ChangeKeys keys_;
     Clock::time_point looked_{};  // at the file of tokens
     Clock::time_point read_{};    // the audit trail
     Clock::time_point beat_{};

@@ -95,7 +95,7 @@ Api::Page Api::serve(HttpService& service, const HttpRequest& request) {
     if (asked.match.route->view == View::kEvents)
         return stream(service, request);
     if (asked.match.route->body_max != 0)  // another one with its key may have come meanwhile
-        if (Page refused = refuse_repeated(asked.key))
+        if (Page refused = refuse_repeated(asked.token.name, asked.key))
             return refused;
     asked.place = place_of(request);
     if (std::string_view(asked.match.route->command) == "apply")
@@ -108,11 +108,16 @@ Api::Page Api::stream(HttpService& service, const HttpRequest& request) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), number);
     const bool has_number = !last.empty() && error == std::errc() && end == last.data() + last.size();
-    auto source = feed_.subscribe(has_number ? std::optional(number) : std::nullopt);
+    const std::string& client = asked_.at(request.number).token.name;
+    auto source = feed_.subscribe(client, has_number ? std::optional(number) : std::nullopt);
     if (!source)
         return refuse(503, counters_.busy,
-                      {"events", std::to_string(EventFeed::kStreamsMax) + " streams are open",
-                       "a stream when fewer are open", "ask later"});
+                      {"events",
+                       std::to_string(feed_.streams_of(client)) + " streams of this token are open, " +
+                           std::to_string(feed_.streams()) + " of all",
+                       "fewer than " + std::to_string(EventFeed::kStreamsPerClient) +
+                           " of a token, and than " + std::to_string(EventFeed::kStreamsMax) + " of all",
+                       "end one, or ask later"});
     counters_.answered.fetch_add(1, std::memory_order_relaxed);
     // A token that is removed ends its streams with the next event or beat.
     service.stream(request.number,
@@ -130,8 +135,12 @@ std::pair<std::shared_ptr<Source>, Api::Page> Api::source_of(std::uint64_t numbe
         return {std::move(source), nullptr};
     if (!sources_.ask(question, number))
         return {nullptr, refuse(503, counters_.busy,
-                                {"commands", std::to_string(CommandDesk::kCommandsMax) + " are on the way",
-                                 "a request when fewer are", "ask later"})};
+                                {"commands",
+                                 std::to_string(sources_.on_the_way(question.client)) +
+                                     " of this token are on the way, or " +
+                                     std::to_string(CommandDesk::kCommandsMax) + " of all",
+                                 "fewer than " + std::to_string(Sources::kCommandsPerClient) + " of a token",
+                                 "ask later"})};
     asked.is_waiting = true;
     return {};
 }
@@ -146,24 +155,27 @@ Api::Page Api::attempt(std::uint64_t number, Asked& asked) {
     const auto [source, refused] = source_of(number, asked,
                                              {.text = command_text(route.command, asked.arguments),
                                               .peer = asked.peer,
+                                              .client = asked.token.name,
                                               .sharing = is_change        ? Sources::Sharing::kAlone
                                                          : is_of_revision ? Sources::Sharing::kLasting
                                                                           : Sources::Sharing::kFresh});
     if (is_change && refused == nullptr)
-        note_key(asked.key);
+        keys_.note(asked.token.name, asked.key, Clock::now());
     return source ? count(source->page) : refused;
 }
 
 Api::Page Api::view_page(std::uint64_t number, Asked& asked) {
     const Route& route = *asked.match.route;
-    auto [source, refused] =
-        source_of(number, asked, {.text = command_text("status", json::object()), .peer = asked.peer});
+    auto [source, refused] = source_of(
+        number, asked,
+        {.text = command_text("status", json::object()), .peer = asked.peer, .client = asked.token.name});
     const bool is_of_text = std::string_view(route.command) == "specification";
     if (source && source->is_good() && is_of_text) {
         const json revision{{"revision", data_of(*source).value("revision", std::int64_t{1})}};
         std::tie(source, refused) = source_of(number, asked,
                                               {.text = command_text("specification", revision),
                                                .peer = asked.peer,
+                                               .client = asked.token.name,
                                                .sharing = Sources::Sharing::kLasting});
     }
     if (!source)
@@ -244,7 +256,8 @@ void Api::turn(HttpService& service) {
     if (now - looked_ >= kLookGap) {
         looked_ = now;
         if (const std::string fault = tokens_.refresh(); !fault.empty())
-            spdlog::error("{}; the tokens as they were go on", fault);
+            spdlog::error("{}; {} tokens go on", fault, tokens_.size());
+        desk_.set_token_fault(tokens_.fault());
     }
     const HttpServiceCounters& connections = service.counters();
     counters_.connections.store(connections.open, std::memory_order_relaxed);

@@ -63,6 +63,8 @@ bool Sources::ask(const Question& question, std::uint64_t waiter) {
         asked_.at(found->second).waiters.push_back(waiter);
         return true;
     }
+    if (!question.client.empty() && on_the_way(question.client) >= kCommandsPerClient)
+        return false;
     const auto ticket = desk_.add(question.text, question.peer, !is_shared);
     if (!ticket)
         return false;
@@ -70,6 +72,11 @@ bool Sources::ask(const Question& question, std::uint64_t waiter) {
     if (is_shared)
         tickets_.emplace(question.text, *ticket);
     return true;
+}
+
+std::size_t Sources::on_the_way(const std::string& client) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        asked_, [&client](const auto& each) { return each.second.question.client == client; }));
 }
 
 std::vector<Sources::Arrived> Sources::take(Clock::time_point now) {
@@ -97,7 +104,10 @@ void Sources::keep(const Question& question, const std::shared_ptr<Source>& sour
         return;
     }
     tickets_.erase(question.text);
-    if (question.sharing == Sharing::kFresh && fresh_.size() < kRepliesKept)
+    std::size_t bytes = source->text.size();
+    for (const auto& [text, kept] : fresh_)
+        bytes += kept.source->text.size();
+    if (question.sharing == Sharing::kFresh && fresh_.size() < kRepliesKept && bytes <= kReplyBytesKept)
         fresh_.insert_or_assign(question.text, Kept{source, now});
     if (question.sharing == Sharing::kFresh || !source->is_good())
         return;

@@ -27,6 +27,7 @@ namespace weir {
 class Views {
   public:
     static constexpr std::size_t kKept = 64;
+    static constexpr std::size_t kBytesKept = 32 << 20;
 
     /// @return null: it has to be made
     [[nodiscard]] std::shared_ptr<const HttpPage> find(const std::string& place) const {
@@ -34,14 +35,18 @@ class Views {
         return found == pages_.end() ? nullptr : found->second;
     }
     void keep(const std::string& place, std::shared_ptr<const HttpPage> page) {
-        if (pages_.size() == kKept)
+        if (pages_.size() == kKept || bytes_ + page->bytes() > kBytesKept) {
             pages_.clear();
+            bytes_ = 0;
+        }
+        bytes_ += page->bytes();
         pages_[place] = std::move(page);
     }
     [[nodiscard]] std::size_t size() const { return pages_.size(); }
 
   private:
     std::map<std::string, std::shared_ptr<const HttpPage>> pages_;
+    std::size_t bytes_ = 0;
 };
 
 struct Source {
@@ -62,6 +67,9 @@ class Sources {
     static constexpr std::chrono::seconds kFresh{1};
     static constexpr std::size_t kRevisionsKept = 2;
     static constexpr std::size_t kRepliesKept = 64;
+    static constexpr std::size_t kReplyBytesKept = 64 << 20;  ///< of those that are kept for a moment
+    /// Commands on the way that no other client asks as well.
+    static constexpr std::size_t kCommandsPerClient = CommandDesk::kCommandsMax / 4;
 
     enum class Sharing : std::uint8_t {
         kFresh,    ///< for a moment, with all clients
@@ -71,6 +79,7 @@ class Sources {
     struct Question {
         std::string text{};  ///< the command as weirctl sends it
         std::string peer{};
+        std::string client{};  ///< the name of its token; empty: the API itself
         Sharing sharing = Sharing::kFresh;
     };
 
@@ -79,8 +88,10 @@ class Sources {
     /// @return null: it is not known
     [[nodiscard]] std::shared_ptr<Source> find(const Question& question, Clock::time_point now) const;
     /// Asks the loop, unless it was asked. @param waiter gets the reply by take() @return false: too many
-    /// commands are on the way
+    /// commands are on the way, of this client or of all
     [[nodiscard]] bool ask(const Question& question, std::uint64_t waiter);
+    /// Commands that were asked for this client first.
+    [[nodiscard]] std::size_t on_the_way(const std::string& client) const;
 
     struct Arrived {
         std::string text{};  ///< of the question

@@ -59,7 +59,17 @@ void CommandDesk::reply(std::uint64_t ticket, std::string text) {
         wake_();
 }
 
+void CommandDesk::set_token_fault(std::string fault) {
+    const std::lock_guard lock(mutex_);
+    token_fault_ = std::move(fault);
+}
+
 nlohmann::json CommandDesk::describe() const {
+    std::string token_fault;
+    {
+        const std::lock_guard lock(mutex_);
+        token_fault = token_fault_;
+    }
     const auto value = [](const std::atomic<std::uint64_t>& counter) {
         return counter.load(std::memory_order_relaxed);
     };
@@ -68,6 +78,7 @@ nlohmann::json CommandDesk::describe() const {
             {"connections", value(counters_.connections)},
             {"connections_ended", value(counters_.ended)},
             {"streams", value(counters_.streams)},
+            {"token_fault", token_fault.empty() ? nlohmann::json() : nlohmann::json(token_fault)},
             {"refused",
              {{"unauthorized", value(counters_.unauthorized)},
               {"forbidden", value(counters_.forbidden)},

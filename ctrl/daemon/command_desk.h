@@ -76,6 +76,8 @@ class CommandDesk {
     void reply(std::uint64_t ticket, std::string text);
 
     [[nodiscard]] ApiCounters& counters() { return counters_; }
+    /// Of the file of tokens; empty: none. The server's thread.
+    void set_token_fault(std::string fault);
     /// The part `api` of the command `status`.
     [[nodiscard]] nlohmann::json describe() const;
 
@@ -89,6 +91,7 @@ class CommandDesk {
     std::size_t on_the_way_ = 0;
     std::uint64_t tickets_ = kTickets;
     std::function<void()> wake_;
+    std::string token_fault_;
 };
 
 }  // namespace weir

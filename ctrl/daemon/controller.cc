@@ -40,6 +40,11 @@ Cluster::IdOf ids_of(const ClusterConfig& config, Store& store) {
     return [&store](std::string_view kind, std::string_view name) { return store.endpoint_id(kind, name); };
 }
 
+/// In the audit trail; all connections without a key are one.
+std::string audit_name(const Peer& peer) {
+    return peer.host.empty() ? "local connections" : "host " + peer.host;
+}
+
 }  // namespace
 
 Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& store, std::int64_t unix_time)
@@ -54,7 +59,9 @@ Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& stor
       sessions_(world_->config),
       stored_(store.allocations()),
       usage_desk_(world_->cluster, store.bill(), use_,
-                  [this](const char* kind, const std::string& text) { audit(kind, text); }) {
+                  [this](const char* kind, const std::string& text, const std::string& host) {
+                      audit(kind, text, "host " + host);
+                  }) {
     restore_pools();
     restore_removed_vnics();
 }
@@ -78,13 +85,13 @@ void Controller::restore_pools() {
         writes_.set_pool_settings(pools->settings());
 }
 
-bool Controller::audit(const char* kind, const std::string& text) {
+bool Controller::audit(const char* kind, const std::string& text, const std::string& peer) {
     if (audited_.size() >= kAuditedMax)
         audited_.clear();
     const std::uint64_t times = ++audited_[kind + (": " + text)];
     if ((times & (times - 1)) != 0)
         return false;
-    writes_.note(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_);
+    writes_.note(kind, times == 1 ? text : text + " (" + std::to_string(times) + " times)", unix_time_, peer);
     return times == 1;
 }
 
@@ -152,7 +159,8 @@ void Controller::on_hello(const Peer& peer, const Header& header, std::span<cons
     if (const Faults* faults = std::get_if<Faults>(&parsed)) {
         ++counters_.bad_json;
         audit("malformed",
-              "HELLO" + (peer.host.empty() ? "" : " of " + peer.host) + ": " + faults->front().to_line());
+              "HELLO" + (peer.host.empty() ? "" : " of " + peer.host) + ": " + faults->front().to_line(),
+              audit_name(peer));
         return;
     }
     const auto& hello = std::get<wire::Hello>(parsed);
@@ -183,7 +191,7 @@ void Controller::answer_version(const Peer& peer, std::span<const std::uint8_t> 
 
 void Controller::send_refusal(const Peer& peer, std::uint32_t session, const std::string& why) {
     ++counters_.refused_hosts;
-    if (audit("refused", why))
+    if (audit("refused", why, audit_name(peer)))
         spdlog::warn("refused: {}", why);
     const std::string text = wire::to_text(wire::Welcome{.cluster = world_->config.name, .refused = why});
     send(peer.route,
@@ -238,7 +246,7 @@ void Controller::open_session(const Peer& peer, const Header& header, const wire
         session.since = unix_time_ * static_cast<std::int64_t>(kNanosPerSec);
         session.sequencer = {.epoch = epoch_, .session = header.session};
         session.filter = wire::MessageFilter(epoch_, header.session, header.sequence);
-        audit("welcome", "host " + hello.host);
+        audit("welcome", "host " + hello.host, "host " + hello.host);
     }
     session.version = hello.version;
     session.unbilled = hello.unbilled;
@@ -286,9 +294,10 @@ void Controller::on_demand(Session& session, const Header& header, std::span<con
     counters_.foreign_flows += outcome.foreign;
     counters_.surplus_flows += outcome.surplus;
     if (outcome.surplus != 0 && !std::exchange(session.states_surplus, true))
-        audit("refused", "host " + world_->config.hosts[session.host].name + " states more than " +
-                             std::to_string(DemandTable::kPairsMax) +
-                             " pairs of vNICs: further ones have no allocation");
+        audit("refused",
+              "host " + world_->config.hosts[session.host].name + " states more than " +
+                  std::to_string(DemandTable::kPairsMax) + " pairs of vNICs: further ones have no allocation",
+              "host " + world_->config.hosts[session.host].name);
     session.has_demands = true;
 }
 

@@ -214,8 +214,10 @@ json Controller::Commands::run(const json& request) {
 
 json Controller::Commands::refuse_change(const std::string& name) {
     const std::string& socket = controller_.world_->config.control_socket;
-    controller_.audit("refused", "command " + name + " at control_read_socket, of " +
-                                     (origin_.peer.empty() ? "an unknown process" : origin_.peer));
+    controller_.audit("refused",
+                      "command " + name + " at control_read_socket, of " +
+                          (origin_.peer.empty() ? "an unknown process" : origin_.peer),
+                      "commands at control_read_socket");
     faults_.push_back({"command", name, "commands that change nothing, at control_read_socket",
                        "the permission to change is missing: use --socket " + socket +
                            ", which root and members of its file's group may open"});

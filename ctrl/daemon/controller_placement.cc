@@ -49,12 +49,14 @@ void Controller::place_vnics(Session& session, const wire::Hello& hello, Nanos n
         ++counters_.refused_vnics;
         session.refused_vnics.push_back({vnic, why, is_final});
         if (audited.takes(world_->cluster.find_vnic(vnic.name) != nullptr))
-            audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why);
+            audit("refused", "vNIC " + vnic.name + " of host " + hello.host + ": " + why,
+                  "host " + hello.host);
         else
             is_any_left_out = true;
     }
     if (is_any_left_out)
-        audit("refused", "vNICs of host " + hello.host + ": more than the audit trail lists");
+        audit("refused", "vNICs of host " + hello.host + ": more than the audit trail lists",
+              "host " + hello.host);
 }
 
 /// @return why it is not placed; empty: it is
@@ -121,8 +123,10 @@ void Controller::retry_refused_vnics(Session& session, Nanos now) {
         session.tables_due = session.tables_due || why != refused.why;
         refused.why = std::move(why);
         if (refused.why.empty())
-            audit("placed", "vNIC " + refused.vnic.name + " of host " +
-                                world_->config.hosts[session.host].name + ", which was refused");
+            audit("placed",
+                  "vNIC " + refused.vnic.name + " of host " + world_->config.hosts[session.host].name +
+                      ", which was refused",
+                  "host " + world_->config.hosts[session.host].name);
     }
     std::erase_if(session.refused_vnics, [](const Refusal& refused) { return refused.why.empty(); });
 }

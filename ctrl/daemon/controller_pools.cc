@@ -111,7 +111,9 @@ json Controller::Commands::change_pool(const PoolChange& change) {
                         .values_in_all = audited.in_all});
     if (writes.flush(controller_.unix_time_))
         return {{"lasting", true}};
-    return {{"lasting", false}, {"fault", writes.state().fault}};
+    const std::string& fault = writes.state().fault;
+    return {{"lasting", false},
+            {"fault", fault.empty() ? "the disk has not answered yet; it is written when it does" : fault}};
 }
 
 json Controller::Commands::pool_show(ObjectReader& args) {

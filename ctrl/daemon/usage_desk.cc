@@ -88,10 +88,12 @@ std::uint64_t UsageDesk::promise_of(const std::string& host, const Payer& payer,
     const std::uint64_t own = has_rate ? payer.reservation_bps / kBitsPerByte : 0;
     if (own != period.promised) {
         ++counters_.promises;
-        note_("promise", "vNIC " + *payer.vnic + " of host " + host + " reports a guarantee of " +
-                             std::to_string(period.promised * kBitsPerByte) +
-                             " bit/s, the cluster file has " + std::to_string(own * kBitsPerByte) +
-                             ", which is billed; give both files the same reservation");
+        note_("promise",
+              "vNIC " + *payer.vnic + " of host " + host + " reports a guarantee of " +
+                  std::to_string(period.promised * kBitsPerByte) + " bit/s, the cluster file has " +
+                  std::to_string(own * kBitsPerByte) +
+                  ", which is billed; give both files the same reservation",
+              host);
     }
     return own;
 }
@@ -161,11 +163,12 @@ void UsageDesk::note_refused(const std::string& host, const Refused& refused) {
               "billing periods of host " + host + " that end more than " +
                   std::to_string(kEarlyMax / static_cast<std::int64_t>(kNanosPerSec)) +
                   " s after the controller's clock; set the host's clock, and restart its weir-switch, "
-                  "which reads it at its start");
+                  "which reads it at its start",
+              host);
     if (refused.foreign != 0)
-        note_("refused", "billing periods of host " + host + " for vNICs that it does not have");
+        note_("refused", "billing periods of host " + host + " for vNICs that it does not have", host);
     if (refused.impossible != 0)
-        note_("refused", "billing periods of host " + host + " with more than 1 Tbit/s");
+        note_("refused", "billing periods of host " + host + " with more than 1 Tbit/s", host);
 }
 
 std::vector<UsageDesk::Billed> UsageDesk::take_billed() {
@@ -191,8 +194,10 @@ void UsageDesk::on_outcome(const BillWriter::Outcome& outcome) {
     if (billed.host == kNowhere)  // the host was removed meanwhile
         return;
     if (outcome.appended.clipped != 0)
-        note_("clipped", "billing periods of host " + cluster_->config().hosts[billed.host].name +
-                             " that overlap others of the same vNIC; the part that is new is on the bill");
+        note_("clipped",
+              "billing periods of host " + cluster_->config().hosts[billed.host].name +
+                  " that overlap others of the same vNIC; the part that is new is on the bill",
+              cluster_->config().hosts[billed.host].name);
     billed_.push_back(billed);
 }
 

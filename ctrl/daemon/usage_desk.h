@@ -52,7 +52,7 @@ class UsageDesk {
     static constexpr double kBytesPerSecondMax = 125e9;
 
     /// Adds an entry to the audit trail.
-    using Note = std::function<void(const char* kind, const std::string& text)>;
+    using Note = std::function<void(const char* kind, const std::string& text, const std::string& host)>;
     /// All periods of the session that ended at `through` or before are stored, or refused for good.
     struct Billed {
         HostIndex host = kNowhere;

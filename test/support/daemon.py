@@ -44,6 +44,7 @@ class Daemon:
         self.process = None
         self.settings = {}
         self.options = []
+        self.around = []        # words before the program: `env NAME=VALUE`
 
     def write(self):
         with open(self.file, "w") as stream:
@@ -57,7 +58,7 @@ class Daemon:
 
     def launch(self):
         """Starts the process and does not wait."""
-        self.process = Process([self.PROGRAM, "--config", self.write(), *self.options], self.log, nice=self.NICE)
+        self.process = Process([*self.around, self.PROGRAM, "--config", self.write(), *self.options], self.log, nice=self.NICE)
         return self
 
     def start(self):

@@ -92,6 +92,7 @@ struct Served {
     TempFolder folder;
     NewToken viewer = make_token("viewer", Role::kView);
     NewToken ops = make_token("ops", Role::kOperate);
+    std::vector<NewToken> others = {make_token("third", Role::kView), make_token("fourth", Role::kView)};
     Listener listener;
     CommandDesk desk;
     FakeLoop loop{desk};
@@ -105,7 +106,10 @@ struct Served {
 
     TokenFile tokens() const {
         const std::string path = folder.file("tokens");
-        std::ofstream(path) << viewer.token.to_line() << '\n' << ops.token.to_line() << '\n';
+        std::ofstream file(path);
+        for (const NewToken* each : {&viewer, &ops, &others[0], &others[1]})
+            file << each->token.to_line() << '\n';
+        file.close();
         REQUIRE(::chmod(path.c_str(), 0600) == 0);
         return TokenFile(path);
     }
@@ -290,12 +294,23 @@ TEST_CASE("more questions than the loop takes are refused with a time to wait") 
     Served served;
     served.loop.holds = true;
     std::vector<HttpClient> clients;
-    for (std::size_t i = 0; i < CommandDesk::kCommandsMax; ++i)
-        clients.push_back(std::move(served.client().send(
-            Served::head("GET /api/v1/audit?last=" + std::to_string(i + 1), served.viewer.secret, ""))));
-    const auto refused = [&] { return status_of(served.get("/api/v1/audit?last=999")) == 503; };
-    REQUIRE(testing::until([&] { return served.desk.counters().connections == CommandDesk::kCommandsMax; }));
-    CHECK(refused());
+    const auto ask_all = [&](const std::string& secret) {
+        for (std::size_t i = 0; i < Sources::kCommandsPerClient; ++i)
+            clients.push_back(std::move(served.client().send(
+                Served::head("GET /api/v1/audit?last=" + std::to_string(clients.size() + 1), secret, ""))));
+        REQUIRE(testing::until([&] { return served.desk.counters().connections == clients.size(); }));
+    };
+    const auto refused = [&](const std::string& secret) {
+        const std::string answer = served.get("/api/v1/audit?last=999", secret);
+        return status_of(answer) == 503 && fault_of(answer) == "commands";
+    };
+    ask_all(served.viewer.secret);
+    CHECK(refused(served.viewer.secret));
+    ask_all(served.ops.secret);  // one token's questions keep no other waiting
+    ask_all(served.others[0].secret);
+    ask_all(served.others[1].secret);
+    CHECK(clients.size() == CommandDesk::kCommandsMax);
+    CHECK(refused(served.ops.secret));
     served.loop.holds = false;
     for (HttpClient& client : clients)
         CHECK(status_of(client.receive()) == 200);

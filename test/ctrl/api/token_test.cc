@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "common/error.h"
@@ -103,5 +104,36 @@ TEST_CASE("a changed file counts at once, and one with faults changes nothing") 
     folder.write("nonsense");
     CHECK_THAT(file.refresh(), ContainsSubstring("line 1"));
     CHECK(file.refresh().empty());  // it is reported once
-    CHECK(file.find(second.secret) != nullptr);
+    CHECK_THAT(file.fault(), ContainsSubstring("line 1"));
+    CHECK(file.find(second.secret) == nullptr);
+}
+
+TEST_CASE(
+    "a token ends with its line, its file or the file's mode, and a line with a fault lets no new one in") {
+    const Folder folder;
+    const NewToken first = make_token("first", Role::kOperate);
+    const NewToken second = make_token("second", Role::kView);
+    const NewToken third = make_token("third", Role::kView);
+    const std::string two = first.token.to_line() + "\n" + second.token.to_line() + "\n";
+    folder.write(two);
+    TokenFile file(folder.path);
+    folder.write(second.token.to_line() + "\nnonsense\n" + third.token.to_line() + "\n");
+    CHECK_THAT(file.refresh(), ContainsSubstring("line 2"));
+    CHECK_FALSE(file.has(first.token));
+    CHECK(file.has(second.token));
+    CHECK_FALSE(file.has(third.token));
+    folder.write(two);
+    CHECK(file.refresh().empty());
+    CHECK(file.fault().empty());
+    CHECK(file.has(first.token));
+    std::filesystem::permissions(folder.path, std::filesystem::perms(0644));
+    CHECK_THAT(file.refresh(), ContainsSubstring("chmod 600"));
+    CHECK(file.size() == 0);
+    std::filesystem::permissions(folder.path, std::filesystem::perms(0600));
+    CHECK(file.refresh().empty());
+    CHECK(file.size() == 2);
+    std::filesystem::remove(folder.path);
+    CHECK_THAT(file.refresh(), ContainsSubstring("cannot be read"));
+    CHECK(file.find(first.secret) == nullptr);
+    CHECK(file.size() == 0);
 }

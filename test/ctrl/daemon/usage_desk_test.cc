@@ -26,8 +26,9 @@ struct Desk {
     BillWriter bill{BillStore::kMemory};
     billing::UseTable use;
     std::vector<std::string> notes;
-    UsageDesk desk{cluster, bill, use,
-                   [this](const char*, const std::string& text) { notes.push_back(text); }};
+    UsageDesk desk{cluster, bill, use, [this](const char*, const std::string& text, const std::string&) {
+                       notes.push_back(text);
+                   }};
 
     Desk() {
         bill.open();

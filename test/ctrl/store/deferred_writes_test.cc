@@ -2,6 +2,8 @@
 // and the audit trail within its bounds.
 #include "ctrl/store/deferred_writes.h"
 
+#include <algorithm>
+
 #include "test/support/catch.h"
 #include "test/support/temp_folder.h"
 
@@ -78,6 +80,29 @@ TEST_CASE("of many entries in one interval the first 200 are stored, and the num
     world.writes.note("refused", "the next interval", 8);
     world.writes.end_tick(8);
     CHECK(world.store->audit_tail(1).front().text == "the next interval");
+}
+
+TEST_CASE("the entries of one peer hide those of no other, and none of the controller's") {
+    FailingStore world;
+    for (int i = 0; i < 1'000; ++i)
+        world.writes.note("refused", std::to_string(i), 7, "host bad");
+    for (int host = 0; host < 30; ++host)
+        for (int i = 0; i < 21; ++i)
+            world.writes.note("refused", std::to_string(i), 7, "host h" + std::to_string(host));
+    world.writes.note("lost", "host h7", 7);
+    world.writes.end_tick(7);
+    const auto tail = world.store->audit_tail(1'000);
+    const auto count = [&tail](const std::string& text) {
+        return std::ranges::count(tail, text, &AuditEntry::text);
+    };
+    CHECK(count("19") == DeferredWrites::kNotesPerTick / DeferredWrites::kNotesPerPeer);  // of ten peers
+    CHECK(count("20") == 0);
+    CHECK(count("host h7") == 1);
+    CHECK(count("980 more entries in this interval, of host bad") == 1);
+    CHECK(count("1 more entries in this interval, of host h3") == 1);
+    CHECK(count("21 more entries in this interval, of host h18") == 1);
+    CHECK(count("231 more entries in this interval") == 1);  // of those beyond 20 that are named
+    CHECK(world.writes.state().audit_omitted == 980 + 9 + 21 * 21);
 }
 
 TEST_CASE("entries that find no room in memory are counted, and the trail states how many") {

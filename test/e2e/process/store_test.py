@@ -5,6 +5,7 @@ import shutil
 
 from controller import Controller
 from controller_case import APPLIANCE, ControllerCase
+from daemon import BUILD, Refused
 from processes import run
 from wait import until
 
@@ -26,6 +27,28 @@ class StoreTest(ControllerCase):
         done = run([self.controller.PROGRAM, "--config", self.controller.write(), *options], check=False)
         self.assertEqual(done.returncode, 1)
         return done.stdout + done.stderr
+
+    def test_a_disk_that_does_not_answer_holds_up_no_interval(self):
+        hang = self.path("hang")
+        controller = self.on_disk(self.folder)
+        controller.around = ["env", f"LD_PRELOAD={os.path.join(BUILD, 'test', 'libslow-disk.so')}", f"WEIR_SLOW_DISK={hang}"]
+        controller.start()
+        controller.wait_intervals(2)
+        with open(hang, "w"):
+            reply = controller.ctl("pool", "set", "sales", "shares=300")
+            self.assertEqual((reply["lasting"], "has not answered" in reply["fault"]), (False, True))
+            controller.wait_intervals(20)                   # a loop that waited for the disk would not come to the next one
+            until(lambda: "has not answered" in (controller.ctl("status")["store"]["fault"] or ""), "the fault of the store")
+            for words in (("audit",), ("rollback", "1", "--yes"), ("backup", self.path("copy"))):
+                with self.assertRaisesRegex(Refused, "the disk has not answered"):
+                    controller.ctl(*words)
+            controller.wait_intervals(5)
+        os.remove(hang)
+        until(lambda: controller.ctl("status")["store"]["failing_since"] is None, "the store written again")
+        until(lambda: any("written again after" in entry["text"] for entry in controller.ctl("audit")["entries"]), "the gap in the trail")
+        self.assertEqual(len([entry for entry in controller.ctl("audit")["entries"] if entry["kind"] == "pool"]), 1)
+        self.stop_controller()
+        self.assertEqual(controller.stored("SELECT value FROM pool_settings"), [(300,)])
 
     def test_on_a_full_disk_the_controller_goes_on_and_writes_again_when_there_is_room(self):
         disk = self.path("disk")
