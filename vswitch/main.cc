@@ -87,7 +87,8 @@ int run(const weir::SwitchConfig& config, const weir::ConfigFiles& files, weir::
         if (!config.controller.connect.empty())
             link.emplace(topology, config.controller, config.control_socket);
         weir::metrics::SnapshotDesk<weir::SwitchReport> desk;
-        weir::Agent agent(topology, config.control_socket, link ? &*link : nullptr, clock);
+        weir::Agent agent(topology, config.control_socket, config.control_read_socket,
+                          link ? &*link : nullptr, clock);
         agent.serve(desk);
         std::optional<weir::MetricsEndpoint<weir::SwitchReport>> metrics;
         if (listener >= 0)

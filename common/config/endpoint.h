@@ -2,8 +2,8 @@
 // Source: docs/protocol.md; RFC 4291. Threads: any (values).
 //
 // "tcp://10.0.0.1:5555", "tcp://[fd00::1]:5555", "tcp://[fe80::1%eth0]:5555", "tcp://ctrl.example.com:5555",
-// "ipc:///run/weir/ctrl.ipc"; to listen on also "tcp://*:5555" and "tcp://eth0:5555". An IPv6 address needs
-// its brackets: without them its end cannot be distinguished from the port.
+// "ipc:///run/weir/admin/ctrl.ipc"; to listen on also "tcp://*:5555" and "tcp://eth0:5555". An IPv6 address
+// needs its brackets: without them its end cannot be distinguished from the port.
 #pragma once
 
 #include <cstdint>

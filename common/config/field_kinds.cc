@@ -44,7 +44,8 @@ bool read_socket_path(ObjectReader& reader, std::string_view key, std::string& o
     std::string text;
     if (!reader.read_text(key, text))
         return false;
-    constexpr const char* kAllowed = "an absolute path of at most 107 bytes, such as \"/run/weir/vm1.sock\"";
+    constexpr const char* kAllowed =
+        "an absolute path of at most 107 bytes, such as \"/run/weir/vm/vm1.sock\"";
     if (text.size() > kSocketBytesMax) {
         reader.fault(key, kAllowed, "the path has " + std::to_string(text.size()) + " bytes");
         return false;

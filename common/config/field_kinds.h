@@ -42,7 +42,8 @@ inline constexpr std::size_t kPathBytesMax = 4095;  ///< PATH_MAX with the end
 bool read_file_path(ObjectReader& reader, std::string_view key, std::string& out);
 /// "tcp://HOST:PORT" or "ipc:///PATH", to connect to.
 inline constexpr const char* kEndpoints =
-    "an address such as \"tcp://10.0.0.1:5555\", \"tcp://[fd00::1]:5555\" or \"ipc:///run/weir/ctrl.ipc\"";
+    "an address such as \"tcp://10.0.0.1:5555\", \"tcp://[fd00::1]:5555\" or "
+    "\"ipc:///run/weir/admin/ctrl.ipc\"";
 bool read_endpoint(ObjectReader& reader, std::string_view key, std::string& out);
 /// The section `metrics`.
 void read_metrics(ObjectReader& reader, MetricsConfig& out);

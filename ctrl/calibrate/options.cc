@@ -148,7 +148,7 @@ void check_combination(const Options& options) {
 constexpr const char* kExamples =
     "Examples:\n"
     "  weir-calibrate nbd 10.0.0.3 --output disk.json --plot disk.svg\n"
-    "  weir-calibrate memcached 10.0.0.7 --socket /run/weir/switch.sock --json > measured.json\n"
+    "  weir-calibrate memcached 10.0.0.7 --socket /run/weir/admin/switch.sock --json > measured.json\n"
     "  weir-calibrate --from measured.json --error 5% --output cache.json\n"
     "  weir-calibrate switch --output /etc/weir/cycles.json     (cycles of the switch itself; --help has "
     "more)\n"

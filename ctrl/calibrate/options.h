@@ -51,7 +51,7 @@ struct Options {
 
 /// Of `weir-calibrate switch`.
 struct SwitchOptions {
-    std::string socket = "/run/weir/switch.sock";
+    std::string socket = "/run/weir/admin/switch.sock";
     Nanos time = 0;
     std::string output;  ///< file for the switch's `cycle_costs`; empty or - = standard output
 };

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -49,6 +50,35 @@ json wait_for(const Session& session, const json& revision, const std::string& t
             return pending;
         std::this_thread::sleep_for(kPollPeriod);
     }
+}
+
+constexpr std::string_view kRevisionComment = "// revision ";
+
+/// Of a text's first line, as `show` writes it; nothing: it has none.
+std::optional<std::uint32_t> stated_revision(std::string_view text) {
+    if (!text.starts_with(kRevisionComment))
+        return std::nullopt;
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    std::uint32_t number = 0;
+    const auto [end, error] =
+        std::from_chars(line.data() + kRevisionComment.size(), line.data() + line.size(), number);
+    return error == std::errc() && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+}
+
+std::string without_revision(const std::string& text) {
+    if (!stated_revision(text))
+        return text;
+    const std::size_t end = text.find('\n');
+    return end == std::string::npos ? std::string() : text.substr(end + 1);
+}
+
+/// A file was made for some revision: without its number, another operator's change since would be undone.
+void require_base(const ApplyOptions& options) {
+    if (!options.base && !options.force && !options.dry_run)
+        throw bad_input(
+            "--base", "none", "the number of the revision that the change was made for, or --force",
+            "without it a change that another operator made since is undone: `weirctl history` has "
+            "the numbers, and a text of `weirctl show` has its own in the first line");
 }
 
 json propose(const Session& session, const std::string& text, const ApplyOptions& options) {
@@ -166,17 +196,28 @@ std::string history_text(const json& history, const Terminal& terminal) {
            " is in force\n";
 }
 
+void add_force(CLI::App& command, ApplyOptions& options) {
+    command.add_flag("--force", options.force,
+                     "without a base: also when another operator has changed the specification meanwhile");
+}
+
 void add_apply(CLI::App& command, Session& session) {
     const auto options = add_apply_options(command);
     command.add_option("FILE", options->file, "the cluster file; - is standard input")->required();
+    add_force(command, *options);
     command.footer(
         "Examples:\n"
-        "  weirctl apply --dry-run new.jsonc --socket /run/weir/ctrl.sock\n"
-        "  weirctl apply new.jsonc --wait --socket /run/weir/ctrl.sock\n"
+        "  weirctl apply --dry-run new.jsonc --socket /run/weir/admin/ctrl.sock\n"
+        "  weirctl show > new.jsonc && editor new.jsonc && weirctl apply new.jsonc --wait\n"
+        "  weirctl apply new.jsonc --base 41 --wait --socket /run/weir/admin/ctrl.sock\n"
         "With --dry-run the plan follows the changes, with vNICs on their present hosts.\n"
         "Exit status 3 when the promises cannot be kept, 1 when a switch has not confirmed in time.");
     command.callback([&session, options] {
-        const std::string text = read_input(options->file, "a readable cluster file; - is standard input");
+        const std::string file = read_input(options->file, "a readable cluster file; - is standard input");
+        const std::string text = without_revision(file);
+        if (!options->base)
+            options->base = stated_revision(file);
+        require_base(*options);
         const ClusterConfig config = value_or_throw(parse_cluster(text));
         if (!options->dry_run)
             return apply_specification(session, text, *options);
@@ -198,11 +239,13 @@ void add_rollback(CLI::App& command, Session& session) {
     const auto options = add_apply_options(command);
     command.add_option("REVISION", options->revision, "number of the revision, from `weirctl history`")
         ->required();
+    add_force(command, *options);
     command.footer(
         "Example:\n"
-        "  weirctl rollback 41 --wait --socket /run/weir/ctrl.sock\n"
+        "  weirctl rollback 41 --base 44 --wait --socket /run/weir/admin/ctrl.sock\n"
         "The text of that revision becomes the next revision, if it still fits.");
     command.callback([&session, options] {
+        require_base(*options);
         const json revision = session.ask("specification", {{"revision", options->revision}});
         options->via += ' ' + std::to_string(options->revision);
         apply_specification(session, text_at(revision, "/text"), *options);
@@ -212,7 +255,7 @@ void add_rollback(CLI::App& command, Session& session) {
 void add_history(CLI::App& command, Session& session) {
     auto last = std::make_shared<unsigned>(20);
     command.add_option("--last", *last, "so many revisions")->capture_default_str();
-    command.footer("Example:\n  weirctl history --socket /run/weir/ctrl.sock");
+    command.footer("Example:\n  weirctl history --socket /run/weir/admin/ctrl.sock");
     command.callback([&session, last] {
         session.print(session.ask("history", {{"last", *last}}), history_text);
     });
@@ -223,12 +266,13 @@ void add_show(CLI::App& command, Session& session) {
     command.add_option("REVISION", *number, "number of the revision; the one in force without it");
     command.footer(
         "Example:\n"
-        "  weirctl show 41 --socket /run/weir/ctrl.sock > cluster.jsonc");
+        "  weirctl show 41 --socket /run/weir/admin/ctrl.sock > cluster.jsonc");
     command.callback([&session, number] {
         const json args = *number ? json{{"revision", **number}} : json::object();
         session.print(session.ask("specification", args), [](const json& data, const Terminal&) {
-            const std::string text = text_at(data, "/text");
-            return text.ends_with('\n') ? text : text + '\n';
+            const std::string text = without_revision(text_at(data, "/text"));
+            return std::string(kRevisionComment) + text_at(data, "/revision") + '\n' + text +
+                   (text.ends_with('\n') ? "" : "\n");
         });
     });
 }

@@ -23,6 +23,7 @@ struct ApplyOptions {
     std::optional<std::uint32_t> base{};
     bool dry_run = false;
     bool yes = false;
+    bool force = false;  ///< of `apply` and `rollback`: also without a base
     bool waits = false;
     std::string wait;
     std::string via;  ///< the command's words, for the audit trail: "tenant add"

@@ -88,8 +88,8 @@ void add_audit(CLI::App& command, Session& session) {
     command.add_flag("--changes", options->changes, "only operators' commands");
     command.footer(
         "Examples:\n"
-        "  weirctl audit --last 20 --socket /run/weir/ctrl.sock\n"
-        "  weirctl audit --changes --since 2026-11-21 --socket /run/weir/ctrl.sock\n"
+        "  weirctl audit --last 20 --socket /run/weir/admin/ctrl.sock\n"
+        "  weirctl audit --changes --since 2026-11-21 --socket /run/weir/admin/ctrl.sock\n"
         "--json has up to 100 of the values of a change, and the revision.");
     command.callback([&session, options] {
         json args{{"changes", options->changes}};

@@ -16,7 +16,7 @@ void add_backup(CLI::App& command, Session& session) {
         ->required();
     command.footer(
         "Example:\n"
-        "  weirctl backup /backup/ctrl.db --timeout 10min --socket /run/weir/ctrl.sock\n"
+        "  weirctl backup /backup/ctrl.db --timeout 10min --socket /run/weir/admin/ctrl.sock\n"
         "The controller goes on meanwhile. FILE appears when all is on the disk, and can be used as the\n"
         "\"store\" of a cluster file as it is. Without a reply in time the copy goes on.");
     command.callback([&session, file] {

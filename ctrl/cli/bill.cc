@@ -105,7 +105,8 @@ void add_bill(CLI::App& command, Session& session) {
     command.add_flag("--verify", options->verify, "check the hash of every line of the bill");
     command.footer(
         "Example:\n"
-        "  weirctl bill --tenant A --from 2026-11-01 --to 2026-12-01 --csv --socket /run/weir/ctrl.sock\n"
+        "  weirctl bill --tenant A --from 2026-11-01 --to 2026-12-01 --csv --socket "
+        "/run/weir/admin/ctrl.sock\n"
         "Each line has the hash of all lines before it: note the last hash to detect later changes.");
     command.callback([&session, options] {
         json args{{"verify", options->verify}};

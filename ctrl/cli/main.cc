@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
     app.formatter(std::make_shared<CommandList>());
     app.footer(kFooter);
     app.add_option("--socket", session.socket,
-                   "control_socket of the switch; the controller's is /run/weir/ctrl.sock by default")
+                   "control_socket of the switch; the controller's is /run/weir/admin/ctrl.sock by default")
         ->envname("WEIR_SOCKET")
         ->type_name("PATH")
         ->capture_default_str();

@@ -225,7 +225,7 @@ void add_plan(CLI::App& command, Session& session) {
     command.footer(
         "Examples:\n"
         "  weirctl plan /etc/weir/cluster.jsonc\n"
-        "  weirctl plan --revision 41 --socket /run/weir/ctrl.sock\n"
+        "  weirctl plan --revision 41 --socket /run/weir/admin/ctrl.sock\n"
         "FAILURES is the share of the time in which more is needed than the resource has.\n"
         "Exit status 3 when the promises cannot be kept.");
     command.callback([&session, file, revision, measured] {

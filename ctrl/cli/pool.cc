@@ -140,7 +140,7 @@ void add_pool_show(CLI::App& command, Session& session) {
     command.add_option("APPLIANCE", *appliance, "only the pools of this appliance");
     command.footer(
         "Example:\n"
-        "  weirctl pool show disk --socket /run/weir/ctrl.sock\n"
+        "  weirctl pool show disk --socket /run/weir/admin/ctrl.sock\n"
         "RESERVATION, LIMIT and SHARES are configured; the columns NOW are the parts of the whole tree that\n"
         "the node has in this interval. A vNIC is absent while its host is silent.");
     command.callback([&session, appliance] {
@@ -160,7 +160,7 @@ void add_pool_set(CLI::App& command, Session& session) {
         "The change is stored and outlives weir-ctrl, until pool reset or until the cluster file has a new "
         "value.\n"
         "Example:\n"
-        "  weirctl pool set sales reservation=1500tokens limit=none --socket /run/weir/ctrl.sock");
+        "  weirctl pool set sales reservation=1500tokens limit=none --socket /run/weir/admin/ctrl.sock");
     command.callback([&session, options] {
         json args = options->args();
         args["change"] = object_of_pairs(options->pairs);
@@ -171,7 +171,7 @@ void add_pool_set(CLI::App& command, Session& session) {
 
 void add_pool_reset(CLI::App& command, Session& session) {
     const auto options = add_node(command);
-    command.footer("Example:\n  weirctl pool reset sales --socket /run/weir/ctrl.sock");
+    command.footer("Example:\n  weirctl pool reset sales --socket /run/weir/admin/ctrl.sock");
     command.callback([&session, options] {
         const json reply = session.ask("pool.reset", options->args());
         session.print(reply, options->name + " returns to the cluster file as of the next interval\n" +

@@ -33,8 +33,8 @@ struct Session {
     using Transport = std::function<nlohmann::json(const std::string& socket, const std::string& command,
                                                    const nlohmann::json& args)>;
 
-    std::string socket = "/run/weir/switch.sock";  ///< --socket, a switch's or a controller's
-    bool json_output = false;                      ///< --json
+    std::string socket = "/run/weir/admin/switch.sock";  ///< --socket, a switch's or a controller's
+    bool json_output = false;                            ///< --json
     int exit_code = kExitOk;  ///< set by a command that prints its result and still has to report a failure
     Transport transport;      ///< how ask() reaches the program
 

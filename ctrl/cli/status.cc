@@ -187,7 +187,7 @@ std::string tunnels_text(const json& tunnels, const Terminal& terminal) {
 
 std::string vnics_text(const json& vnics, const Terminal& terminal) {
     if (vnics.empty())
-        return "no vNICs; to add one: weirctl vnic add name=vm1 socket=/run/weir/vm1.sock "
+        return "no vNICs; to add one: weirctl vnic add name=vm1 socket=/run/weir/vm/vm1.sock "
                "mac=52:54:00:00:00:01\n";
     Table table({{"VNIC"}, {"STATE"}, {"WORKER", true}, {"STEERING"}});
     for (const json& vnic : vnics)
@@ -448,7 +448,7 @@ void add_status(CLI::App& command, Session& session) {
     command.footer(
         "Examples:\n"
         "  weirctl status\n"
-        "  weirctl status --socket /run/weir/ctrl.sock   the controller: hosts, appliances, refusals");
+        "  weirctl status --socket /run/weir/admin/ctrl.sock   the controller: hosts, appliances, refusals");
     command.callback([&session] {
         const json status = session.ask("status");
         session.print(status, is_controller(status) ? controller_text : switch_text);

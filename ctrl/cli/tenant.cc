@@ -156,7 +156,7 @@ std::string tenant_list_text(const json& tenants, const Terminal& terminal) {
 }
 
 void add_tenant_list(CLI::App& command, Session& session) {
-    command.footer("Example:\n  weirctl tenant list --socket /run/weir/ctrl.sock");
+    command.footer("Example:\n  weirctl tenant list --socket /run/weir/admin/ctrl.sock");
     command.callback([&session] {
         json specification = specification_in_force(session);
         session.print(list_in(specification, kTenants), tenant_list_text);
@@ -166,7 +166,7 @@ void add_tenant_list(CLI::App& command, Session& session) {
 void add_tenant_show(CLI::App& command, Session& session) {
     auto name = std::make_shared<std::string>();
     command.add_option("NAME", *name, "the tenant")->required();
-    command.footer("Example:\n  weirctl tenant show A --socket /run/weir/ctrl.sock");
+    command.footer("Example:\n  weirctl tenant show A --socket /run/weir/admin/ctrl.sock");
     command.callback([&session, name] {
         constexpr int kIndent = 2;
         json specification = specification_in_force(session);
@@ -257,7 +257,7 @@ void add_host_drain(CLI::App& command, Session& session) {
     command.add_flag("--off", *off, "vNICs may come again");
     command.footer(
         "Examples:\n"
-        "  weirctl host drain h9 --socket /run/weir/ctrl.sock\n"
+        "  weirctl host drain h9 --socket /run/weir/admin/ctrl.sock\n"
         "  weirctl host drain h9 --off\n"
         "vNICs that are there stay. Refused when the other hosts cannot keep their promises.");
     command.callback([&session, options, name, off] {

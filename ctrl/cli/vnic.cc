@@ -365,7 +365,7 @@ void add_vnic_add(CLI::App& command, Session& session) {
         ->required();
     command.footer(
         "Examples:\n"
-        "  weirctl vnic add name=vm9 socket=/run/weir/vm9.sock mac=52:54:00:00:00:09 limit=1Gbit\n"
+        "  weirctl vnic add name=vm9 socket=/run/weir/vm/vm9.sock mac=52:54:00:00:00:09 limit=1Gbit\n"
         "  weirctl vnic add vm9.jsonc");
     command.callback([&session, words] {
         const json vnic = object_of_words(*words);

@@ -383,7 +383,7 @@ void add_why(CLI::App& command, Session& session) {
         "Examples:\n"
         "  weirctl why vm1 --interval 5s\n"
         "  weirctl why vm1 --at 10:00\n"
-        "  weirctl why vm1 --cluster --socket /run/weir/ctrl.sock\n"
+        "  weirctl why vm1 --cluster --socket /run/weir/admin/ctrl.sock\n"
         "A bucket named APPLIANCE: BUCKET blocks requests to that appliance, the others the vNIC's ring.\n"
         "BLOCKED is a share of the time; several buckets may block at once.");
     command.callback([&session, interval, vnic, is_cluster, time] {

@@ -44,7 +44,7 @@ constexpr std::array kSharingRules{Word<SharingRule>{"minimum", SharingRule::kMi
 void read_listen(ObjectReader& reader, std::vector<std::string>& out) {
     constexpr const char* kAllowed =
         "a list of 1 to 8 addresses of this machine, such as [\"tcp://10.0.0.1:5555\"], "
-        "[\"tcp://[fd00::1]:5555\"] or [\"ipc:///run/weir/ctrl.ipc\"]";
+        "[\"tcp://[fd00::1]:5555\"] or [\"ipc:///run/weir/admin/ctrl.ipc\"]";
     const json* list = reader.take("listen");
     if (list == nullptr)
         return;

@@ -115,9 +115,9 @@ struct ApiConfig {
 struct ClusterConfig {
     std::string name = "weir";
     Nanos interval = kNanosPerSec;  ///< 100ms..60s
-    std::vector<std::string> listen{"ipc:///run/weir/ctrl.ipc"};
+    std::vector<std::string> listen{"ipc:///run/weir/admin/ctrl.ipc"};
     std::string secret_key_file{};  ///< CURVE secret key, 40 characters of Z85; needed by tcp
-    std::string control_socket = "/run/weir/ctrl.sock";
+    std::string control_socket = "/run/weir/admin/ctrl.sock";
     std::string control_read_socket{};  ///< for commands that change nothing; empty = none
     std::string store = "/var/lib/weir/ctrl.db";
     MetricsConfig metrics{};

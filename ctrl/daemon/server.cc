@@ -74,14 +74,12 @@ Server::Server(const ClusterConfig& config, const std::string& secret_key) : key
         listen_for_commands(kForReading, config.control_read_socket);
 }
 
-/// The folder of a socket for reading decides which users may open it: its group, by its set-group-id bit,
-/// and no other user, also where the process's umask would let them.
+/// The folder of a socket decides which users may open it: its group, by its set-group-id bit, and no other
+/// user, also where the process's umask would let them.
 void Server::listen_for_commands(std::size_t index, const std::string& path) {
     constexpr mode_t kOwnerAndGroup = 0660;
     const bool is_for_changes = index == kForChanges;
-    SocketFile::Place place{path, is_for_changes ? "control_socket" : "control_read_socket", {}};
-    if (!is_for_changes)
-        place.mode = kOwnerAndGroup;
+    SocketFile::Place place{path, is_for_changes ? "control_socket" : "control_read_socket", kOwnerAndGroup};
     commands_[index] = std::make_unique<LocalServer>(
         std::move(place), command_bounds(is_for_changes ? kRequestBytesMax : kReadRequestBytesMax),
         log_refusal);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct Place {
     TempFolder folder;
     RunLock::Claim claim{.file = folder.file("weir.lock"),
-                         .socket = "/run/weir/switch.sock",
+                         .socket = "/run/weir/admin/switch.sock",
                          .alternative = "another \"host\""};
 
     /// Why the lock cannot be had now; empty: it can.

@@ -43,7 +43,7 @@ class Controller(Daemon):
 
     def apply(self, *options):
         """The cluster as it is now becomes the next revision of the running controller."""
-        return self.ctl("apply", self.next_file(), "--yes", *options)
+        return self.ctl("apply", self.next_file(), "--yes", *(() if "--base" in options else ("--force",)), *options)
 
     def host(self, name):
         return next(host for host in self.ctl("status")["hosts"] if host["name"] == name)

@@ -24,9 +24,9 @@ Nanos clock_now() {
 
 }  // namespace
 
-Agent::Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link,
-             const SteppedClock* clock)
-    : control_(control), socket_(socket_path), link_(link), clock_(clock) {
+Agent::Agent(SwitchControl& control, const std::string& socket_path, const std::string& read_socket_path,
+             CtrlLink* link, const SteppedClock* clock)
+    : control_(control), socket_(socket_path, read_socket_path), link_(link), clock_(clock) {
     if (clock_ != nullptr)
         step_ = [this](const ClockStep& step) { return this->step(step); };
 }
@@ -36,7 +36,9 @@ void Agent::run(const std::atomic<bool>& stop) {
     Nanos tick_due = 0;
     while (!stop.load(std::memory_order_relaxed)) {
         socket_.serve(clock_ == nullptr ? kSample : kTick,
-                      [&](std::string_view request) { return answer(control_, request, step_); });
+                      [&](std::string_view request, const CommandOrigin& origin) {
+                          return answer(control_, request, step_, origin);
+                      });
         if (clock_ == nullptr) {  // else step() takes samples
             control_.sample();
             const Nanos now = clock_now();

@@ -30,8 +30,8 @@ class Agent {
   public:
     /// @param link to the controller, or null; outlives the agent
     /// @param clock moved by commands; null: time is real
-    Agent(SwitchControl& control, const std::string& socket_path, CtrlLink* link = nullptr,
-          const SteppedClock* clock = nullptr);
+    Agent(SwitchControl& control, const std::string& socket_path, const std::string& read_socket_path = {},
+          CtrlLink* link = nullptr, const SteppedClock* clock = nullptr);
 
     /// Makes reports for this desk from now on, when a reader waits for one. @param desk outlives the agent
     void serve(metrics::SnapshotDesk<SwitchReport>& desk) { desk_ = &desk; }

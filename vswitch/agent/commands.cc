@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -251,7 +252,36 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
     return table;
 }
 
-json run(SwitchControl& control, const StepClock& step, const json& request) {
+bool is_reading(std::string_view command) {
+    constexpr std::array<std::string_view, 8> kReading{"status", "drops",  "flow.list", "why",
+                                                       "why.at", "events", "vnic.list", "vnic.show"};
+    return std::ranges::find(kReading, command) != kReading.end();
+}
+
+void check_right(const std::string& command, const CommandOrigin& origin) {
+    if (is_reading(command))
+        return;
+    if (!origin.may_change) {
+        spdlog::warn("command {} at control_read_socket, of {}: refused", command,
+                     origin.peer.empty() ? "an unknown process" : origin.peer);
+        refuse("command", command, "commands that change nothing, at control_read_socket",
+               "the permission to change is missing: use --socket with the control_socket, which root and "
+               "members of its file's group may open");
+    }
+}
+
+/// All words of an operator that change something.
+void log_change(const std::string& command, const json& args, const CommandOrigin& origin) {
+    constexpr std::size_t kArgumentsShown = 300;
+    if (is_reading(command) || command == "capture.read" || origin.peer.empty())
+        return;
+    std::string words = args.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (words.size() > kArgumentsShown)
+        words = words.substr(0, kArgumentsShown) + "...";
+    spdlog::info("command {} {} of {}", command, words, origin.peer);
+}
+
+json run(SwitchControl& control, const StepClock& step, const json& request, const CommandOrigin& origin) {
     if (!request.is_object())
         refuse("", request.type_name(), "an object", R"(send {"schema":1,"command":"status","args":{}})");
     if (request.value("schema", json()) != kSchemaVersion)
@@ -267,6 +297,8 @@ json run(SwitchControl& control, const StepClock& step, const json& request) {
     const json args = request.value("args", json::object());
     if (!args.is_object())
         refuse("args", args.type_name(), "an object", "arguments have names");
+    check_right(handler->first, origin);
+    log_change(handler->first, args, origin);
     return handler->second({control, args, step});
 }
 
@@ -330,14 +362,15 @@ const std::map<std::string, TelemetryQuery>& telemetry_queries() {
 
 }  // namespace
 
-std::string answer(SwitchControl& control, std::string_view request, const StepClock& step) {
+std::string answer(SwitchControl& control, std::string_view request, const StepClock& step,
+                   const CommandOrigin& origin) {
     json reply;
     try {
         // Strictly, with bounds: copying or printing a value nested 30,000 deep would exhaust the stack.
         JsonText text = read_json_text(request);
         if (!text.faults.empty())
             throw Refused{std::move(text.faults)};
-        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, step, text.value)}};
+        reply = {{"schema", kSchemaVersion}, {"ok", true}, {"data", run(control, step, text.value, origin)}};
     } catch (const Refused& refused) {
         reply = refusal(refused.faults);
     } catch (const HostError& error) {

@@ -139,6 +139,10 @@ void read_switch(ObjectReader& reader, SwitchConfig& config) {
         reader.fault("balance", "two \"workers\" or more", "there is no other worker for a vNIC to move to");
     reader.read_word<Accounting>("accounting", config.accounting, kAccountings);
     read_socket_path(reader, "control_socket", config.control_socket);
+    if (read_socket_path(reader, "control_read_socket", config.control_read_socket) &&
+        config.control_read_socket == config.control_socket)
+        reader.fault("control_read_socket", "another path than control_socket",
+                     "there all commands are answered");
     read_file_path(reader, "cycle_costs", config.cycle_costs);
     reader.read_word<PollMode>("poll", config.poll, kPollModes);
     reader.read_quantity("poll_coalesce", Quantity::kDuration, config.poll_coalesce, {0, 50'000});

@@ -85,6 +85,8 @@ struct VnicConfig {
     std::string socket;  ///< vhost-user socket path (absolute), or empty when `device` is set
     std::string device;  ///< any DPDK device (PCI address or vdev string) instead of a socket
     VhostMode mode = VhostMode::kClient;
+    std::string socket_group;  ///< of a socket that the switch makes; empty = its folder's rule
+    std::optional<std::uint32_t> socket_mode;  ///< of it, such as 0660; absent = as the umask leaves it
     std::string tenant;
     std::optional<MacAddress> mac;  ///< required unless anti_spoofing is false
     std::uint16_t vlan = 0;         ///< access VLAN 1..4094; 0 = untagged
@@ -186,7 +188,8 @@ struct SwitchConfig {
     std::string cycle_costs;  ///< file with the cycles that requests cost this host; empty = not charged
     std::vector<TunnelConfig> tunnels;
     std::vector<VnicConfig> vnics;
-    std::string control_socket = "/run/weir/switch.sock";
+    std::string control_socket = "/run/weir/admin/switch.sock";
+    std::string control_read_socket;  ///< for commands that change nothing; empty = none
     MetricsConfig metrics;
     PollMode poll = PollMode::kBusy;
     Nanos poll_sleep_max = 100'000;  ///< 10us..1ms

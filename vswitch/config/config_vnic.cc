@@ -1,6 +1,7 @@
 // config_vnic.cc - one vNIC: read and checked against the others, changed at run time, written as JSON.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -47,19 +48,52 @@ constexpr std::array<std::string_view, 20> kRunTimeKeys{"guarantee_kind",
                                                         "appliances",
                                                         "worker"};
 
+/// "0660"
+std::string octal(std::uint32_t mode) {
+    std::string text = "0000";
+    for (std::size_t digit = text.size(); mode != 0; mode >>= 3U)
+        text[--digit] = static_cast<char>('0' + (mode & 7U));
+    return text;
+}
+
+/// Of the socket's file, which in the mode "client" is QEMU's.
+void read_socket_rights(ObjectReader& reader, VnicConfig& vnic) {
+    constexpr std::uint32_t kAll = 0777;
+    constexpr std::size_t kGroupBytesMax = 32;
+    if (reader.read_text("socket_group", vnic.socket_group)) {
+        if (vnic.socket_group.empty() || vnic.socket_group.size() > kGroupBytesMax)
+            reader.fault("socket_group", "the name of a group, such as \"weir-vm\"", "this cannot be one");
+    }
+    if (vnic.mode == VhostMode::kClient && !reader.has("device") &&
+        (reader.has("socket_group") || reader.has("socket_mode")))
+        reader.fault("mode", "\"server\", or neither socket_group nor socket_mode",
+                     "in the mode \"client\" QEMU makes the socket");
+    std::string mode;
+    if (!reader.read_text("socket_mode", mode))
+        return;
+    std::uint32_t bits = 0;
+    const auto [end, error] = std::from_chars(mode.data(), mode.data() + mode.size(), bits, 8);
+    if (error != std::errc() || end != mode.data() + mode.size() || mode.size() < 3 || bits > kAll)
+        reader.fault("socket_mode", "three or four octal digits up to \"0777\", such as \"0660\"",
+                     "this is no mode of a file");
+    else
+        vnic.socket_mode = bits;
+}
+
 void read_port(ObjectReader& reader, VnicConfig& vnic) {
     read_socket_path(reader, "socket", vnic.socket);
     read_device(reader, "device", vnic.device);
     reader.read_word<VhostMode>("mode", vnic.mode, kModes);
     reader.read_flag("mergeable", vnic.mergeable);
     reader.read_flag("packed", vnic.packed);
+    read_socket_rights(reader, vnic);
     const bool has_device = reader.has("device");
     if (reader.has("socket") == has_device)
         reader.fault(has_device ? "device" : "socket", "a socket (vhost-user) or a device (DPDK)",
                      has_device ? "there is a socket too; a vNIC has one port" : "the vNIC has no port");
     if (!has_device)
         return;
-    for (const std::string_view key : {"mode", "mergeable", "packed"})
+    for (const std::string_view key : {"mode", "mergeable", "packed", "socket_group", "socket_mode"})
         if (reader.has(key))
             reader.fault(key, "no such key: the vNIC has a device", "this key is for vhost-user sockets");
 }
@@ -204,6 +238,8 @@ void check_unique(ObjectReader& reader, const VnicConfig& vnic, const SwitchConf
     }
     if (!vnic.socket.empty() && vnic.socket == base.control_socket)
         reader.fault("socket", "a socket of its own", "it is the control_socket");
+    if (!vnic.socket.empty() && vnic.socket == base.control_read_socket)
+        reader.fault("socket", "a socket of its own", "it is the control_read_socket");
     if (!vnic.device.empty() && device_identity(vnic.device) == device_identity(base.uplink.device))
         reader.fault("device", "a device of its own", "it is the uplink's");
 }
@@ -360,6 +396,10 @@ json vnic_to_json(const VnicConfig& vnic) {
     if (vnic.device.empty()) {
         out["socket"] = vnic.socket;
         out["mode"] = std::ranges::find(kModes, vnic.mode, &Word<VhostMode>::value)->text;
+        if (!vnic.socket_group.empty())
+            out["socket_group"] = vnic.socket_group;
+        if (vnic.socket_mode)
+            out["socket_mode"] = octal(*vnic.socket_mode);
         out["mergeable"] = vnic.mergeable;
         out["packed"] = vnic.packed;
     } else {

@@ -16,9 +16,12 @@ class Port;
 class alignas(64) GuestAccess {
   public:
     void enter(const Port& port) {
-        visits_.store(++visits_before_, std::memory_order_relaxed);
+        visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         at_.store(&port, std::memory_order_relaxed);
     }
+    /// For one look between two visits, which costs a burst one store: it is at these rings until it enters
+    /// or leaves others.
+    void glance(const Port& port) { at_.store(&port, std::memory_order_relaxed); }
     /// How often it entered: the same number twice is one visit.
     [[nodiscard]] std::uint64_t visits() const { return visits_.load(std::memory_order_relaxed); }
     void leave() { at_.store(nullptr, std::memory_order_relaxed); }
@@ -48,7 +51,6 @@ class alignas(64) GuestAccess {
     std::atomic<const Port*> at_{nullptr};
     std::atomic<const Port*> lender_{nullptr};
     std::atomic<std::uint64_t> visits_{0};
-    std::uint64_t visits_before_ = 0;  ///< the worker's
     std::atomic<std::uint64_t> long_turns_{0};
     std::atomic<bool> measures_{false};
     std::atomic<int> thread_{0};

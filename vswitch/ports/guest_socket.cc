@@ -84,9 +84,12 @@ FileHandle GuestSocket::look() {
     if (!listens_ || !fault_.empty())
         return FileHandle();
     unlink(path_.c_str());  // left by a process that has ended
-    FileHandle listener = listen_at(path_);
+    FileHandle listener = listen_at(path_, rights_);
     if (listener)
         own_ = identity_at(path_);
+    else if (errno == ENOKEY)
+        fault_ = "there is no group " + rights_.group + " for " + path_ + "; make it: groupadd --system " +
+                 rights_.group;
     else
         fault_ = "cannot listen on " + path_ + " (" + std::strerror(errno) + ')';
     return listener;

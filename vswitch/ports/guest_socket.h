@@ -15,14 +15,16 @@
 
 #include "common/file_identity.h"
 #include "vswitch/ports/foreign_files.h"
+#include "vswitch/ports/unix_socket.h"
 
 namespace weir {
 
 class GuestSocket {
   public:
     /// @param path absolute, at most 107 bytes
-    /// @param listens the switch listens there; false: the front-end does
-    GuestSocket(std::string path, bool listens) : path_(std::move(path)), listens_(listens) {}
+    /// @param listens the switch listens there; false: the front-end does  @param rights of its listener
+    GuestSocket(std::string path, bool listens, SocketRights rights = {})
+        : path_(std::move(path)), listens_(listens), rights_(std::move(rights)) {}
 
     /// Looks at the path: a few system calls. Replaces a socket there that no process has open.
     /// @return of a server, a socket that listens at the path from now on, in place of any before; closed:
@@ -40,6 +42,7 @@ class GuestSocket {
 
     std::string path_;
     bool listens_;
+    SocketRights rights_;
     std::optional<FileIdentity> own_;  // of the last listener's path, while the listener is open
     std::string fault_;
 };

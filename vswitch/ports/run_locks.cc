@@ -50,7 +50,11 @@ RunLocks::RunLocks(const SwitchConfig& config)
       folder_(make_folder(config)),
       host_({.file = folder_ + "/weir.lock",
              .socket = config.control_socket,
-             .alternative = "another \"host\" and \"control_socket\""}) {}
+             .alternative = "another \"host\" and \"control_socket\""}) {
+    if (!config.control_read_socket.empty())
+        reading_.emplace(
+            socket_claim(config.control_read_socket, config.control_socket, "control_read_socket"));
+}
 
 RunLocks::~RunLocks() {
     std::error_code ignored;  // files that remain are replaced at the next start

@@ -5,6 +5,7 @@
 // same host is refused even if its file names other sockets.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/run_lock.h"
@@ -26,6 +27,7 @@ class RunLocks {
 
   private:
     RunLock commands_;
+    std::optional<RunLock> reading_;
     std::string folder_;
     RunLock host_;
 };

@@ -201,7 +201,7 @@ void VhostDriver::add(const VnicConfig& vnic, VhostPort& port) {
     gate_.add(vnic.socket, server, inside, vnic.queues, &port.front_end());
     for (std::size_t n = 0; n < port.servers(); ++n)
         stalls_.watch(port.rings(n), vnic.socket);
-    look_at(sockets_.try_emplace(vnic.socket, vnic.name, vnic.socket, server).first->second);
+    look_at(sockets_.try_emplace(vnic.socket, vnic).first->second);
 }
 
 void VhostDriver::look_at(Watched& watched) {

@@ -57,8 +57,11 @@ class VhostDriver {
   private:
     using Clock = std::chrono::steady_clock;
     struct Watched {
-        Watched(std::string vnic_name, const std::string& socket_path, bool listens)
-            : vnic(std::move(vnic_name)), path(socket_path), socket(socket_path, listens) {}
+        explicit Watched(const VnicConfig& config)
+            : vnic(config.name),
+              path(config.socket),
+              socket(config.socket, config.mode == VhostMode::kServer,
+                     {.group = config.socket_group, .mode = config.socket_mode}) {}
 
         std::string vnic;
         std::string path;

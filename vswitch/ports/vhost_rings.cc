@@ -191,7 +191,9 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         return frames[0] != nullptr ? 1 : 0;
     }
     const BurstVisit visit(*this);
-    device->terms.copies_payloads = copies_payloads_.load(std::memory_order_relaxed);
+    if (const bool copies = copies_payloads_.load(std::memory_order_relaxed);
+        copies != device->terms.copies_payloads) [[unlikely]]
+        device->terms.copies_payloads = copies;
     virtio::Device::Lanes& lanes = device->from_vm;
     for (std::uint16_t tries = 0; tries < lanes.count; ++tries) {
         virtio::Lane& lane = lanes.lanes[lanes.next];
@@ -206,7 +208,8 @@ std::uint16_t VhostRings::rx_burst(rte_mbuf** frames, std::uint16_t max) {
         }
         const std::uint16_t got = settle(lane, result);
         ring_is_disabled_ = lane.disabled;
-        wasted_ |= lane.disabled && got != 0;
+        if (lane.disabled) [[unlikely]]
+            wasted_ = wasted_ || got != 0;
         if (got != 0)
             return got;
     }
@@ -283,7 +286,8 @@ void VhostRings::prefetch(Prefetch stage) {
     virtio::Device* device = device_.load(std::memory_order_acquire);
     if (device == nullptr || device->to_vm.count != 1)
         return;
-    const Visit visit(*this);
+    if (stage != Prefetch::kIndex)  // the others read words of the guest
+        access_->glance(*this);
     std::visit(
         [&](const auto& ring) {
             if (stage == Prefetch::kIndex)

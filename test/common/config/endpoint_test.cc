@@ -20,7 +20,7 @@ TEST_CASE("an address of a socket has a kind, a host and a port") {
           Good{"tcp://[fe80::1%eth0.7]:5555", Kind::kIpv6, "fe80::1%eth0.7", 5555},
           Good{"tcp://ctrl-1.example.com:5555", Kind::kName, "ctrl-1.example.com", 5555},
           Good{"tcp://*:5555", Kind::kAny, "*", 5555},
-          Good{"ipc:///run/weir/ctrl.ipc", Kind::kIpc, "/run/weir/ctrl.ipc", 0}}) {
+          Good{"ipc:///run/weir/admin/ctrl.ipc", Kind::kIpc, "/run/weir/admin/ctrl.ipc", 0}}) {
         CAPTURE(good.text);
         const auto endpoint = SocketEndpoint::parse(good.text);
         REQUIRE(endpoint);
@@ -75,7 +75,7 @@ TEST_CASE("a program connects to names, and listens on addresses and interfaces"
     CHECK(is_listen_endpoint("tcp://*:5555"));
     CHECK(is_listen_endpoint("tcp://eth0:5555"));
     CHECK(is_listen_endpoint("tcp://[::]:5555"));
-    CHECK(is_listen_endpoint("ipc:///run/weir/ctrl.ipc"));
+    CHECK(is_listen_endpoint("ipc:///run/weir/admin/ctrl.ipc"));
     CHECK_FALSE(is_listen_endpoint("tcp://localhost:5555"));
     CHECK_FALSE(is_listen_endpoint("tcp://controller.example.com:5555"));
 }

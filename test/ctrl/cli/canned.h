@@ -43,7 +43,7 @@ inline nlohmann::json canned_status() {
 
 inline nlohmann::json canned_vnic() {
     return nlohmann::json::parse(R"({
-        "name": "vm1", "id": 0, "tenant": "A", "mac": "52:54:00:00:00:01", "vlan": 10, "socket": "/run/weir/vm1.sock",
+        "name": "vm1", "id": 0, "tenant": "A", "mac": "52:54:00:00:00:01", "vlan": 10, "socket": "/run/weir/vm/vm1.sock",
         "device": "", "mode": "client", "state": "up", "worker": 0, "queues": 2, "reservation_bps": 2000000000,
         "reservation_pps": 500000, "limit_bps": 8000000000, "limit_pps": 2000000, "shares": 100, "cycle_shares": 50, "mtu": 1500,
         "anti_spoofing": true, "checksum": true, "tso": true, "mergeable": true, "packed": true,

@@ -24,7 +24,7 @@ TEST_CASE("QEMU gets shared memory, a listening socket, and vectors for every qu
           R"(-m 1G
 -object memory-backend-memfd,id=weir-mem,size=1G,share=on
 -numa node,memdev=weir-mem
--chardev socket,id=weir-vm1-chr,path=/run/weir/vm1.sock,server=on,wait=off
+-chardev socket,id=weir-vm1-chr,path=/run/weir/vm/vm1.sock,server=on,wait=off
 -netdev vhost-user,id=weir-vm1,chardev=weir-vm1-chr,queues=2
 -device virtio-net-pci,netdev=weir-vm1,mac=52:54:00:00:00:01,mq=on,vectors=6,rx_queue_size=1024,tx_queue_size=1024,packed=on,host_mtu=1500
 )");
@@ -43,7 +43,7 @@ TEST_CASE("QEMU connects, and again after a restart, when the switch listens") {
     json vnic = canned_vnic();
     vnic["mode"] = "server";
     const std::string text = joined(qemu_arguments(vnic, {}));
-    CHECK(text.find("path=/run/weir/vm1.sock,reconnect=1\n") != std::string::npos);
+    CHECK(text.find("path=/run/weir/vm/vm1.sock,reconnect=1\n") != std::string::npos);
     CHECK(text.find("server=on") == std::string::npos);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("libvirt gets the same facts as XML") {
 <!-- in <devices> -->
 <interface type='vhostuser'>
   <mac address='52:54:00:00:00:01'/>
-  <source type='unix' path='/run/weir/vm1.sock' mode='server'/>
+  <source type='unix' path='/run/weir/vm/vm1.sock' mode='server'/>
   <model type='virtio'/>
   <driver queues='2' rx_queue_size='1024' tx_queue_size='1024' packed='on'/>
   <mtu size='1500'/>

@@ -11,7 +11,7 @@ using nlohmann::json;
 TEST_CASE("the list of vNICs shows rates as the configuration has them") {
     CHECK(vnic_list_text(canned_list(), kPipe) ==
           R"(NAME  STATE  WORKER  MAC                VLAN     RESERVATION         LIMIT  SHARES  QUEUES  PORT
-vm1   up          0  52:54:00:00:00:01    10  2Gbit, 500kpps  8Gbit, 2Mpps     100       2  /run/weir/vm1.sock
+vm1   up          0  52:54:00:00:00:01    10  2Gbit, 500kpps  8Gbit, 2Mpps     100       2  /run/weir/vm/vm1.sock
 vm2   down        0  -                     0            none          none     100       1  net_tap1
 )");
     CHECK(vnic_list_text({{"vnics", json::array()}}, kPipe) == "no vNICs\n");
@@ -58,7 +58,7 @@ TEST_CASE("a guest's addresses are shown with what it has learned") {
 
 TEST_CASE("one vNIC is shown with its rates, its traffic and what held it back") {
     CHECK(vnic_text(canned_vnic(), "wire", kPipe) == R"(vm1: up, worker 0, tenant A
-  port          /run/weir/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500
+  port          /run/weir/vm/vm1.sock (vhost-user, QEMU listens), queue pairs 2, MTU 1500
   address       52:54:00:00:00:01, VLAN 10, anti-spoofing on
   rates         reservation 2Gbit, 500kpps, limit 8Gbit, 2Mpps, shares 100, cycle shares 50
   features      mrg_rxbuf ring_packed

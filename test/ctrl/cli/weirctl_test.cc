@@ -428,7 +428,17 @@ TEST_CASE("apply sends the file, prints the difference, and waits for the switch
           "  c1 on host h1: it is not in the cluster file\n"
           "concerns 2 of 9 vNICs\n"
           "revision 8 is in force\n");
-    const Result waits = fake.ctl("apply " + file + " --wait 50ms");
+    const Result blind = fake.ctl("apply " + file + " --yes");
+    CHECK(blind.status == 2);
+    CHECK(blind.output.find("--base") != std::string::npos);
+    CHECK(fake.ctl("rollback 3").status == 2);
+    const std::string shown = file_with("// revision 6\n" + std::string(kCluster));
+    CHECK(fake.ctl("apply " + shown).status == 0);
+    CHECK(fake.last_request()["args"]["base"] == 6);
+    CHECK(fake.last_request()["args"]["text"] == kCluster);
+    CHECK(fake.ctl("apply " + shown + " --base 7").status == 0);
+    CHECK(fake.last_request()["args"]["base"] == 7);
+    const Result waits = fake.ctl("apply " + file + " --force --wait 50ms");
     CHECK(waits.status == 1);
     CHECK(waits.output.ends_with("not confirmed yet:\n  host h2, silent\n"));
     CHECK(fake.last_request() == json{{"schema", 1}, {"command", "observed"}, {"args", {{"revision", 8}}}});
@@ -436,10 +446,10 @@ TEST_CASE("apply sends the file, prints the difference, and waits for the switch
     CHECK(dry.status == 0);
     CHECK(json::parse(dry.output)["data"]["change"]["concerned"] == 2);
     CHECK(fake.last_request()["args"]["dry_run"] == true);
-    CHECK(fake.ctl("rollback 3").status == 0);
+    CHECK(fake.ctl("rollback 3 --base 8").status == 0);
     CHECK(fake.last_request()["args"]["text"] == kCluster);
     CHECK(fake.last_request()["args"]["via"] == "rollback 3");
-    CHECK(fake.ctl("show").output == std::string(kCluster) + "\n");
+    CHECK(fake.ctl("show").output == "// revision 8\n" + std::string(kCluster) + "\n");
     CHECK(run("apply " + file_with("{\"interval\": 3}")).status == 2);
     std::remove(file.c_str());
 }
@@ -484,7 +494,7 @@ TEST_CASE("tenants, their vNICs, hosts and appliances are edits of the specifica
 
 TEST_CASE("the arguments for QEMU describe a vNIC of the switch or of a configuration") {
     CannedSwitch fake;
-    CHECK(fake.ctl("qemu-args vm1").output.find("path=/run/weir/vm1.sock,server=on,wait=off \\\n") !=
+    CHECK(fake.ctl("qemu-args vm1").output.find("path=/run/weir/vm/vm1.sock,server=on,wait=off \\\n") !=
           std::string::npos);
     const std::string config = " --config " + weir::test::source_path("configs/qos.jsonc");
     CHECK(run("qemu-args db" + config).output.find(",mq=on,vectors=10,") != std::string::npos);

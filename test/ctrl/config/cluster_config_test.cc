@@ -29,9 +29,9 @@ Faults bad(std::string_view text) {
 
 TEST_CASE("the socket for reading is another one than that for changes") {
     CHECK(good("{}").control_read_socket.empty());
-    CHECK(good(R"({"control_read_socket": "/run/weir-read/ctrl.sock"})").control_read_socket ==
-          "/run/weir-read/ctrl.sock");
-    CHECK(bad(R"({"control_read_socket": "/run/weir/ctrl.sock"})")[0].path == "control_read_socket");
+    CHECK(good(R"({"control_read_socket": "/run/weir/read/ctrl.sock"})").control_read_socket ==
+          "/run/weir/read/ctrl.sock");
+    CHECK(bad(R"({"control_read_socket": "/run/weir/admin/ctrl.sock"})")[0].path == "control_read_socket");
 }
 
 TEST_CASE("metrics are off without an address, and one that is none is a fault") {
@@ -114,7 +114,7 @@ TEST_CASE("the documented example is read with its values") {
 
 TEST_CASE("an empty file is a cluster with the defaults") {
     const ClusterConfig config = good("{}");
-    CHECK(config.listen == std::vector<std::string>{"ipc:///run/weir/ctrl.ipc"});
+    CHECK(config.listen == std::vector<std::string>{"ipc:///run/weir/admin/ctrl.ipc"});
     CHECK(config.hosts.empty());
 }
 

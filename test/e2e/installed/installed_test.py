@@ -52,6 +52,9 @@ class InstalledTest(Case):
         for unit in ("weir-switch", "weir-ctrl"):
             with open(os.path.join(prefix, "lib", "systemd", "system", f"{unit}.service")) as stream:
                 self.assertRegex(stream.read(), rf"ExecStart=/.*/bin/{unit} --config ")
+        for folder, user in (("sysusers.d", "g weir-vm -"), ("tmpfiles.d", "d /run/weir/vm 3770 weir weir-vm")):
+            with open(os.path.join(prefix, "lib", folder, "weir.conf")) as stream:
+                self.assertIn(user, stream.read())
         # The other programs, with the files of the prefix.
         share = os.path.join(prefix, "share", "weir")
         for program_of_prefix, *arguments in (["weir-sim", SCENARIO, "--check"],

@@ -334,7 +334,7 @@ class ControllerTest(ControllerCase):
         with open(controller.log) as stream:
             self.assertIn("the cluster file differs", stream.read())
         self.wait_limit(first, "vm1", 500)
-        controller.ctl("rollback", "1", "--yes", "--wait", "20s")
+        controller.ctl("rollback", "1", "--base", "2", "--yes", "--wait", "20s")
         self.wait_limit(first, "vm1", 400)
         self.assertEqual([each["revision"] for each in controller.ctl("history")["revisions"]], [1, 2, 3])
 
@@ -351,7 +351,7 @@ class ControllerTest(ControllerCase):
             file = controller.next_file()
             killer = threading.Timer(moments.random() * 0.05, controller.kill)
             killer.start()
-            run([WEIRCTL, "--socket", controller.socket, "--timeout", "500ms", "apply", file, "--yes"], check=False)
+            run([WEIRCTL, "--socket", controller.socket, "--timeout", "500ms", "apply", file, "--yes", "--force"], check=False)
             killer.join()
             self.assertEqual(controller.stored("PRAGMA integrity_check"), [("ok",)])
             (last, text), = controller.stored("SELECT max(number), text FROM specifications")

@@ -39,7 +39,7 @@ class StoreTest(ControllerCase):
             self.assertEqual((reply["lasting"], "has not answered" in reply["fault"]), (False, True))
             controller.wait_intervals(20)                   # a loop that waited for the disk would not come to the next one
             until(lambda: "has not answered" in (controller.ctl("status")["store"]["fault"] or ""), "the fault of the store")
-            for words in (("audit",), ("rollback", "1", "--yes"), ("backup", self.path("copy"))):
+            for words in (("audit",), ("rollback", "1", "--force"), ("backup", self.path("copy"))):
                 with self.assertRaisesRegex(Refused, "the disk has not answered"):
                     controller.ctl(*words)
             controller.wait_intervals(5)

@@ -77,7 +77,7 @@ TEST_CASE("a watched agent shows life while its workers answer, and none when th
 
 TEST_CASE("a step of 25 ms is 2,500 poll turns of 10 us and two ticks, and the next 5 ms have the third") {
     FakeControl control;
-    Agent agent(control, path_of(".sock"), nullptr, &control.clock);
+    Agent agent(control, path_of(".sock"), {}, nullptr, &control.clock);
     CHECK(agent.step({.span = 25'000'000}) == SteppedClock::kStart + 25'000'000);
     CHECK(control.turns_made == 2'500);
     CHECK(control.ticks == 2);

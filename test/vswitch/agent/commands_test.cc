@@ -14,7 +14,7 @@ namespace {
 
 struct Console {
     json send(const std::string& text) {
-        json reply = json::parse(answer(control, text, step));
+        json reply = json::parse(answer(control, text, step, origin));
         CHECK(reply.at("schema") == 1);
         return reply;
     }
@@ -37,6 +37,7 @@ struct Console {
     }
     FakeControl control;
     StepClock step;  ///< absent: time is real
+    CommandOrigin origin;
 };
 
 // vm1 asks a disk and a cache, vm2 the disk.
@@ -68,8 +69,10 @@ void add_appliances(FakeControl& control) {
 }
 
 json third() {
-    return {
-        {"name", "vm3"}, {"socket", "/run/weir/vm3.sock"}, {"mac", "52:54:00:00:00:03"}, {"limit", "1Gbit"}};
+    return {{"name", "vm3"},
+            {"socket", "/run/weir/vm/vm3.sock"},
+            {"mac", "52:54:00:00:00:03"},
+            {"limit", "1Gbit"}};
 }
 
 }  // namespace
@@ -344,7 +347,7 @@ TEST_CASE("a vNIC that is wrong or in the way is not added") {
     for (const auto& [key, value] : std::initializer_list<std::pair<const char*, json>>{
              {"name", "vm1"},
              {"mac", "52:54:00:00:00:01"},
-             {"socket", "/run/weir/vm1.sock"},
+             {"socket", "/run/weir/vm/vm1.sock"},
              {"socket", std::string("/") + std::string(107, 'x')},
              {"limit", 10},
              {"vlan", 4095},
@@ -424,4 +427,24 @@ TEST_CASE("clock.step refuses real time, parts of poll turns, and more poll turn
     CHECK(path_of({{"span", "1ms"}, {"turn", "11ms"}}) == "args.turn");
     CHECK(path_of({{"span", "1ms"}, {"turns", 5}}) == "args.turns");
     CHECK_FALSE(moved);
+}
+
+TEST_CASE(
+    "at the socket for reading, commands that change something are refused with the missing permission") {
+    Console console;
+    console.origin = {.peer = "uid 107, process 42", .may_change = false};
+    for (const char* command : {"status", "drops", "flow.list", "vnic.list"})
+        CHECK_NOTHROW(console.ask(command));
+    CHECK_NOTHROW(console.ask("vnic.show", {{"name", "vm1"}}));
+    const std::size_t vnics = console.control.state.vnics.size();
+    for (const char* command : {"vnic.add", "vnic.set", "vnic.remove", "clock.step", "log.level",
+                                "capture.start", "capture.read", "capture.stop"}) {
+        const json fault = console.refused(command, {{"name", "vm1"}});
+        CHECK(fault["path"] == "command");
+        CHECK(fault["found"] == command);
+        CHECK(fault["message"].get<std::string>().find("--socket") != std::string::npos);
+    }
+    CHECK(console.control.state.vnics.size() == vnics);
+    console.origin.may_change = true;
+    CHECK_NOTHROW(console.ask("vnic.remove", {{"name", "vm1"}}));
 }

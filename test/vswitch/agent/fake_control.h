@@ -16,7 +16,7 @@ namespace weir::testing {
 inline VnicConfig vnic(const char* name, std::uint64_t mac) {
     VnicConfig config;
     config.name = name;
-    config.socket = std::string("/run/weir/") + name + ".sock";
+    config.socket = std::string("/run/weir/vm/") + name + ".sock";
     config.mac = MacAddress{mac};
     config.mtu = 1500;
     return config;

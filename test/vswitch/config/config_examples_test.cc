@@ -41,7 +41,7 @@ json feedback_with(const std::string& key, const json& value) {
 }
 
 json controller_with(const std::string& key, const json& value) {
-    json controller{{"connect", "ipc:///run/weir/ctrl.ipc"}};
+    json controller{{"connect", "ipc:///run/weir/admin/ctrl.ipc"}};
     controller[key] = value;
     return {{"controller", controller}};
 }
@@ -146,7 +146,7 @@ TEST_CASE("default.jsonc names every key, and its values are the defaults") {
 
     const SwitchConfig written = valid(text);
     const SwitchConfig bare = valid(R"({"uplink": {"device": "0000:03:00.0"}, "vnics": [
-        {"name": "vm1", "socket": "/run/weir/vm1.sock", "mac": "52:54:00:00:00:01", "appliances": [{"name": "disk"}]}],
+        {"name": "vm1", "socket": "/run/weir/vm/vm1.sock", "mac": "52:54:00:00:00:01", "appliances": [{"name": "disk"}]}],
         "appliances": [{"name": "disk", "address": "10.0.0.5", "port": 10809, "protocol": "nbd", "cost": "ssd_file_store"}]})");
     CHECK(written.workers == bare.workers);
     CHECK(written.isolation == bare.isolation);

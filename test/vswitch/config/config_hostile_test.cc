@@ -209,7 +209,7 @@ constexpr Case kVnics[] = {
      "vhost-user"},
     {R"({"name": "a", "device": "net_tap0,x=1", "anti_spoofing": false})", "vnics[0].device",
      "it is the uplink's"},
-    {R"({"name": "a", "socket": "/run/weir/switch.sock", "anti_spoofing": false})", "vnics[0].socket",
+    {R"({"name": "a", "socket": "/run/weir/admin/switch.sock", "anti_spoofing": false})", "vnics[0].socket",
      "control_socket"},
     {R"({"name": "a", "socket": "/a", "anti_spoofing": false}, {"name": "a", "socket": "/b", "anti_spoofing": false})",
      "vnics[1].name", "has it already"},

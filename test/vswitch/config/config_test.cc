@@ -17,7 +17,7 @@ TEST_CASE("an empty object is a switch without vNICs and with every default") {
     CHECK(config.accounting == Accounting::kWire);
     CHECK(config.uplink.device.empty());
     CHECK(config.vnics.empty());
-    CHECK(config.control_socket == "/run/weir/switch.sock");
+    CHECK(config.control_socket == "/run/weir/admin/switch.sock");
     CHECK(config.poll == PollMode::kBusy);
     CHECK(config.poll_sleep_max == 100'000);
     CHECK(config.mac_aging == 300 * kNanosPerSec);

@@ -242,8 +242,26 @@ TEST_CASE("a vNIC must differ from the others in name, port, and address within 
 TEST_CASE("a vNIC may not take the uplink's device or the command socket") {
     CHECK(has_fault(vnic_faults({{"name", "a"}, {"device", "net_tap0,iface=y"}, {"anti_spoofing", false}}),
                     "vnic.device", "it is the uplink's"));
-    CHECK(has_fault(vnic_faults(small_with({{"socket", "/run/weir/switch.sock"}})), "vnic.socket",
+    CHECK(has_fault(vnic_faults(small_with({{"socket", "/run/weir/admin/switch.sock"}})), "vnic.socket",
                     "control_socket"));
+}
+
+TEST_CASE("the socket of a server has the group and the mode of the file, and QEMU's own has not") {
+    const VnicConfig vnic =
+        valid_vnic(small_with({{"mode", "server"}, {"socket_group", "weir-vm"}, {"socket_mode", "0660"}}));
+    CHECK(vnic.socket_group == "weir-vm");
+    CHECK(vnic.socket_mode == 0660U);
+    CHECK_FALSE(valid_vnic(small()).socket_mode);
+    for (const char* mode : {"", "66", "0888", "01777", "0660x", "rw"})
+        CHECK(has_fault(vnic_faults(small_with({{"mode", "server"}, {"socket_mode", mode}})),
+                        "vnic.socket_mode", "octal digits"));
+    CHECK(has_fault(vnic_faults(small_with({{"mode", "server"}, {"socket_group", ""}})), "vnic.socket_group",
+                    "name of a group"));
+    CHECK(has_fault(vnic_faults(small_with({{"socket_group", "weir-vm"}})), "vnic.mode", "QEMU makes"));
+    CHECK(has_fault(vnic_faults(small_with({{"mode", "client"}, {"socket_mode", "0660"}})), "vnic.mode",
+                    "server"));
+    CHECK(has_fault(vnic_faults({{"name", "a"}, {"device", "net_tap1"}, {"socket_mode", "0660"}}),
+                    "vnic.socket_mode", "vhost-user sockets"));
 }
 
 TEST_CASE("a reservation that the others leave no room for is refused when a vNIC is added") {

@@ -73,6 +73,25 @@ TEST_CASE("a folder that was renamed and renamed back has its socket still") {
     CHECK(place.connects());
 }
 
+TEST_CASE("a listener has its mode and group, and without the group there is none") {
+    const test::TempFolder folder;
+    const std::string path = folder.file("vm1.sock");
+    struct stat file {};
+    {
+        GuestSocket server(path, true, {.group = "daemon", .mode = 0640});
+        const FileHandle listener = server.look();
+        REQUIRE(listener);
+        REQUIRE(stat(path.c_str(), &file) == 0);
+        CHECK((file.st_mode & 0777) == 0640);
+        CHECK(file.st_gid == 1);  // on every Debian
+        server.remove();
+    }
+    GuestSocket server(path, true, {.group = "no-such-group"});
+    CHECK_FALSE(server.look());
+    CHECK(has(server.fault(), "groupadd --system no-such-group"));
+    CHECK_FALSE(fs::exists(path));
+}
+
 TEST_CASE("a socket that a process has open is left to it, and one that was left is replaced") {
     Place place;
     place.make();
