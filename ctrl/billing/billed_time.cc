@@ -5,6 +5,12 @@
 
 namespace weir::billing {
 
+BilledTime::BilledTime(std::int64_t through, const std::vector<Span>& spans) : through_(through) {
+    for (const Span& span : spans)
+        if (span.began < span.ended && span.began >= through_)
+            add(span);
+}
+
 std::optional<BilledTime::Span> BilledTime::unbilled_part(Span span) const {
     if (span.began >= ended())
         return span;

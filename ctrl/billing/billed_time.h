@@ -29,11 +29,16 @@ class BilledTime {
 
     /// @param through all time before it counts as billed
     explicit BilledTime(std::int64_t through = INT64_MIN) : through_(through) {}
+    /// As it was: through() and spans(). Spans that are not in order, or overlap, are added one by one.
+    BilledTime(std::int64_t through, const std::vector<Span>& spans);
 
     /// The longest part of the span that is not billed; nothing: all of it is.
     [[nodiscard]] std::optional<Span> unbilled_part(Span span) const;
     /// @param span not billed so far
     void add(Span span);
+    /// All time before it counts as billed.
+    [[nodiscard]] std::int64_t through() const { return through_; }
+    [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
     /// End of the last span.
     [[nodiscard]] std::int64_t ended() const { return spans_.empty() ? through_ : spans_.back().ended; }
 

@@ -60,7 +60,7 @@ Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& stor
       stored_(store.allocations()),
       usage_desk_(world_->cluster, store.bill(), use_,
                   [this](const char* kind, const std::string& text, const std::string& host) {
-                      audit(kind, text, "host " + host);
+                      audit(kind, text, host.empty() ? std::string() : "host " + host);
                   }) {
     restore_pools();
     restore_removed_vnics();

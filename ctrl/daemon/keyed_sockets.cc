@@ -22,7 +22,7 @@ namespace weir {
 namespace {
 
 /// Whole messages of one connection that wait here; then its switch waits. With 1, ZeroMQ shows none at all.
-constexpr int kReceivedMax = 2;
+constexpr int kReceivedMax = 4;
 constexpr int kUnsentMax = 16;  // messages to one switch
 constexpr int kKeysPerTurn = 256;
 constexpr int kEventsPerLook = 4'096;

@@ -21,7 +21,7 @@ namespace weir {
 
 class UnfinishedWatch {
   public:
-    /// Two messages of the largest size wait in ZeroMQ's queue and decoder; and room for its own commands.
+    /// Of a switch's messages the largest have some 500 kB, and a few wait in ZeroMQ's queue.
     static constexpr std::uint64_t kBytesMax = 10 << 20;
 
     UnfinishedWatch();

@@ -60,22 +60,104 @@ bool UsageDesk::may_report(HostIndex host, const ClusterEnd& end, const wire::Us
            (origin.host_before == host && static_cast<std::int64_t>(period.began) < origin.changed);
 }
 
+void UsageDesk::set_removed(std::map<std::uint32_t, RemovedVnic> removed) {
+    removed_ = std::move(removed);
+    removed_by_name_.clear();
+    for (const auto& [id, vnic] : removed_)
+        removed_by_name_.emplace(vnic.name, &vnic);
+}
+
+std::int64_t UsageDesk::nanos_of(const RemovedVnic& vnic) {
+    return vnic.unix_time * static_cast<std::int64_t>(kNanosPerSec);
+}
+
+/// Of those that had a vNIC of this name, the one that had it at this time; null: the present one.
+const RemovedVnic* UsageDesk::owner_at(const std::string& vnic, std::int64_t began) const {
+    const RemovedVnic* owner = nullptr;
+    const auto [first, last] = removed_by_name_.equal_range(vnic);
+    for (auto each = first; each != last; ++each)
+        if (began < nanos_of(*each->second) &&
+            (owner == nullptr || each->second->unix_time < owner->unix_time))
+            owner = each->second;
+    return owner;
+}
+
+/// A vNIC that moves to another tenant gets another id, by which its switch sends periods from before, too;
+/// and periods with the old one may still be under way.
 std::optional<UsageDesk::Payer> UsageDesk::payer_of(const Sender& sender, const wire::Usage& period,
-                                                    std::int64_t now) {
-    if (const auto removed = removed_.find(period.vnic); removed != removed_.end()) {
-        const RemovedVnic& vnic = removed->second;
-        const bool is_before = static_cast<std::int64_t>(period.began) <
-                               vnic.unix_time * static_cast<std::int64_t>(kNanosPerSec);
-        if (!is_before || !sender.has_removed || !sender.has_removed(vnic.name))
-            return std::nullopt;
-        return Payer{&vnic.name, &vnic.tenant, vnic.reservation_bps, false};
-    }
-    const ClusterEnd* const end = cluster_->find_end(period.vnic);
-    if (end == nullptr || end->is_appliance || !may_report(sender.host, *end, period, now))
+                                                    std::int64_t began, std::int64_t now) {
+    const auto removed = removed_.find(period.vnic);
+    const bool is_removed = removed != removed_.end();
+    const ClusterEnd* const end =
+        is_removed ? cluster_->find_vnic(removed->second.name) : cluster_->find_end(period.vnic);
+    if ((end == nullptr || end->is_appliance) && !is_removed)
+        return std::nullopt;
+    const bool has_it = end != nullptr && may_report(sender.host, *end, period, now);
+    if (!has_it && !(is_removed && sender.has_removed && sender.has_removed(removed->second.name)))
+        return std::nullopt;
+    const std::string& name =
+        is_removed ? removed->second.name : cluster_->config().tenants[end->tenant].vnics[end->index].name;
+    if (const RemovedVnic* const owner = owner_at(name, began))
+        return Payer{.vnic = &owner->name,
+                     .tenant = &owner->tenant,
+                     .reservation_bps = owner->reservation_bps,
+                     .until = end == nullptr ? INT64_MAX : nanos_of(*owner)};
+    if (end == nullptr)
         return std::nullopt;
     const TenantConfig& tenant = cluster_->config().tenants[end->tenant];
     const TenantVnicConfig& vnic = tenant.vnics[end->index];
-    return Payer{&vnic.name, &tenant.name, vnic.reservation_bps, vnic.guarantee == GuaranteeKind::kDynamic};
+    return Payer{.vnic = &vnic.name,
+                 .tenant = &tenant.name,
+                 .reservation_bps = vnic.reservation_bps,
+                 .is_dynamic = vnic.guarantee == GuaranteeKind::kDynamic};
+}
+
+/// Bytes are divided as the time is.
+bool UsageDesk::add_records(const Sender& sender, const wire::Usage& period, std::int64_t now,
+                            std::vector<billing::Record>& records) {
+    const auto whole_began = static_cast<std::int64_t>(period.began);
+    const auto ended = static_cast<std::int64_t>(period.ended);
+    std::uint64_t left = period.delivered;
+    for (std::int64_t began = whole_began; began < ended;) {
+        const std::optional<Payer> payer = payer_of(sender, period, began, now);
+        if (!payer)
+            return began != whole_began;
+        const std::int64_t until = std::min(ended, payer->until);
+        const double part = static_cast<double>(until - began) / static_cast<double>(ended - began);
+        const std::uint64_t delivered =
+            until == ended ? left : static_cast<std::uint64_t>(static_cast<double>(left) * part);
+        records.push_back({.vnic = *payer->vnic,
+                           .tenant = *payer->tenant,
+                           .guarantee_kind = period.guarantee,
+                           .began = began,
+                           .ended = until,
+                           .promised = promise_of(cluster_->config().hosts[sender.host].name, *payer, period),
+                           .delivered = delivered});
+        left -= delivered;
+        began = until;
+    }
+    return true;
+}
+
+bool UsageDesk::is_clock_shared(const Sender& sender, std::span<const wire::Usage> periods,
+                                std::int64_t now) {
+    std::int64_t last = INT64_MIN;
+    for (const wire::Usage& period : periods)
+        last = std::max(last, static_cast<std::int64_t>(period.ended) - now);
+    clocks_[sender.host] = {.at = now, .is_ahead = last > kEarlyMax};
+    std::erase_if(clocks_, [now](const auto& each) { return each.second.at + kClockLife < now; });
+    const auto ahead = static_cast<std::size_t>(
+        std::ranges::count_if(clocks_, [](const auto& each) { return each.second.is_ahead; }));
+    const bool is_shared = 2 * ahead < clocks_.size();
+    if (!is_shared)
+        note_("clock",
+              std::to_string(ahead) + " of " + std::to_string(clocks_.size()) +
+                  " hosts that report are more than " +
+                  std::to_string(kEarlyMax / static_cast<std::int64_t>(kNanosPerSec)) +
+                  " s ahead of the controller's clock: set the controller's clock; their periods wait "
+                  "at their switches until then",
+              {});
+    return is_shared;
 }
 
 /// The controller's own promise counts. A dynamic guarantee that the cluster file does not have is the
@@ -110,28 +192,20 @@ void UsageDesk::on_usage(const Sender& sender, std::span<const wire::Usage> peri
     std::uint64_t early = UINT64_MAX;
     Refused refused;
     BillWriter::Periods accepted;
+    const bool is_shared = is_clock_shared(sender, periods, now);
     for (const wire::Usage& period : periods) {
         first = std::min(first, period.ended);
         billed.through = std::max(billed.through, period.ended);
         const std::int64_t ahead = static_cast<std::int64_t>(period.ended) - now;
-        const std::optional<Payer> payer = ahead > kEarlyMax ? std::nullopt : payer_of(sender, period, now);
-        if (ahead > kEarlyMax) {
+        if (ahead > kEarlyMax && is_shared) {
             ++refused.future;
         } else if (is_impossible(period)) {
             ++refused.impossible;
-        } else if (!payer) {
-            ++refused.foreign;
         } else if (ahead > kAheadMax) {
             ++counters_.early;
             early = std::min(early, period.ended);
-        } else {
-            accepted.records.push_back({.vnic = *payer->vnic,
-                                        .tenant = *payer->tenant,
-                                        .guarantee_kind = period.guarantee,
-                                        .began = static_cast<std::int64_t>(period.began),
-                                        .ended = static_cast<std::int64_t>(period.ended),
-                                        .promised = promise_of(host, *payer, period),
-                                        .delivered = period.delivered});
+        } else if (!add_records(sender, period, now, accepted.records)) {
+            ++refused.foreign;
         }
     }
     note_refused(host, refused);

@@ -30,10 +30,11 @@ namespace weir {
 
 struct UsageCounters {
     std::uint64_t stored = 0;
-    std::uint64_t repeated = 0;    ///< were on the bill already
-    std::uint64_t clipped = 0;     ///< of those stored: the part that no other period has
-    std::uint64_t early = 0;       ///< not yet: their switch sends them again
-    std::uint64_t future = 0;      ///< refused: they end too long after the controller's clock
+    std::uint64_t repeated = 0;  ///< were on the bill already
+    std::uint64_t clipped = 0;   ///< of those stored: the part that no other period has
+    std::uint64_t early = 0;     ///< not yet: their switch sends them again
+    std::uint64_t future =
+        0;  ///< refused: they end too long after the clock of the controller and most hosts
     std::uint64_t foreign = 0;     ///< refused: of a vNIC that the host does not have
     std::uint64_t impossible = 0;  ///< refused: more bytes than any link carries
     std::uint64_t promises = 0;    ///< stored with the cluster file's promise instead of the switch's
@@ -48,6 +49,8 @@ class UsageDesk {
     /// One that ends later than so long after it is refused for good: a switch with 100 vNICs and periods of
     /// a second has room for as many.
     static constexpr std::int64_t kEarlyMax = 600'000'000'000;
+    /// For which a host's clock counts after its last report.
+    static constexpr std::int64_t kClockLife = 600'000'000'000;
     /// Bytes per second of a vNIC, 1 Tbit/s: sums of a month stay exact.
     static constexpr double kBytesPerSecondMax = 125e9;
 
@@ -74,7 +77,7 @@ class UsageDesk {
     /// Goes on with the cluster of another configuration, which outlives this.
     void adopt(const Cluster& cluster, const Renumbering& places);
     /// vNICs that the cluster file no longer has, by id.
-    void set_removed(std::map<std::uint32_t, RemovedVnic> removed) { removed_ = std::move(removed); }
+    void set_removed(std::map<std::uint32_t, RemovedVnic> removed);
     [[nodiscard]] const std::map<std::uint32_t, RemovedVnic>& removed() const { return removed_; }
     /// Hands the periods to the bill. @param now Unix nanoseconds
     void on_usage(const Sender& sender, std::span<const wire::Usage> periods, std::int64_t now);
@@ -95,15 +98,26 @@ class UsageDesk {
         std::uint64_t impossible = 0;
     };
 
-    /// The vNIC of a period, by the cluster file of its time; nothing: the sender may not report it.
+    /// The vNIC of a time, by the cluster file of that time.
     struct Payer {
         const std::string* vnic = nullptr;
         const std::string* tenant = nullptr;
         std::uint64_t reservation_bps = 0;
         bool is_dynamic = false;  ///< the cluster file has a dynamic guarantee, of which that is the mean
+        std::int64_t until = INT64_MAX;  ///< then another tenant has the vNIC; Unix nanoseconds
     };
+    /// @param began of the part of the period @return nothing: the sender may not report it
     [[nodiscard]] std::optional<Payer> payer_of(const Sender& sender, const wire::Usage& period,
-                                                std::int64_t now);
+                                                std::int64_t began, std::int64_t now);
+    [[nodiscard]] static std::int64_t nanos_of(const RemovedVnic& vnic);
+    [[nodiscard]] const RemovedVnic* owner_at(const std::string& vnic, std::int64_t began) const;
+    /// Appends the period to `records`, in parts where its vNIC changed tenants within it. @return false: the
+    /// sender may not report it
+    bool add_records(const Sender& sender, const wire::Usage& period, std::int64_t now,
+                     std::vector<billing::Record>& records);
+    /// Whether most hosts that reported lately have the controller's time, so that one that has not is wrong.
+    [[nodiscard]] bool is_clock_shared(const Sender& sender, std::span<const wire::Usage> periods,
+                                       std::int64_t now);
     [[nodiscard]] bool may_report(HostIndex host, const ClusterEnd& end, const wire::Usage& period,
                                   std::int64_t now);
     [[nodiscard]] std::uint64_t promise_of(const std::string& host, const Payer& payer,
@@ -117,6 +131,12 @@ class UsageDesk {
     Note note_;
     UsageCounters counters_;
     std::map<std::uint32_t, RemovedVnic> removed_;  // by id
+    std::multimap<std::string, const RemovedVnic*, std::less<>> removed_by_name_;
+    struct Clock {
+        std::int64_t at = 0;  ///< when the host reported last
+        bool is_ahead = false;
+    };
+    std::map<HostIndex, Clock> clocks_;
     std::map<std::uint32_t, Origin> origins_;       // by id of the vNIC
     std::map<std::uint64_t, Billed> waiting_;       // by key: acknowledged when its periods are stored
     std::map<HostIndex, std::uint64_t> in_flight_;  // key of the host's message that is being stored

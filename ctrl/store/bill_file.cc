@@ -2,6 +2,7 @@
 #include "ctrl/store/bill_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "common/error.h"
@@ -25,7 +26,7 @@ constexpr const char* kBillTables = R"(
     CREATE TABLE sums (vnic INTEGER NOT NULL, guarantee INTEGER NOT NULL, day INTEGER NOT NULL,
         periods INTEGER NOT NULL, nanos INTEGER NOT NULL, delivered INTEGER NOT NULL, promised REAL NOT NULL,
         charge REAL NOT NULL, through INTEGER NOT NULL, PRIMARY KEY (vnic, guarantee, day)) WITHOUT ROWID;
-    CREATE TABLE ended (vnic TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE ended (vnic TEXT PRIMARY KEY, ended INTEGER NOT NULL, spans BLOB) WITHOUT ROWID;
     CREATE TRIGGER bill_is_kept BEFORE DELETE ON bill
         BEGIN SELECT RAISE(ABORT, 'lines of the bill cannot be changed'); END;
     CREATE TRIGGER bill_is_not_changed BEFORE UPDATE ON bill
@@ -38,6 +39,35 @@ Sha256 hash_of(const std::vector<std::uint8_t>& bytes) {
     if (bytes.size() == hash.size())
         std::ranges::copy(bytes, hash.begin());
     return hash;
+}
+
+constexpr const char* kSaveBilled = "INSERT OR REPLACE INTO ended (vnic, ended, spans) VALUES (?, ?, ?)";
+
+/// Through, then the begin and end of each span: 64 bits each, in the machine's order.
+std::vector<std::uint8_t> bytes_of(const billing::BilledTime& billed) {
+    std::vector<std::int64_t> values{billed.through()};
+    for (const billing::BilledTime::Span& span : billed.spans())
+        values.insert(values.end(), {span.began, span.ended});
+    std::vector<std::uint8_t> bytes(values.size() * sizeof(std::int64_t));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+}
+
+/// Without spans, as an earlier weir-ctrl left it, all time before the last end counts as billed.
+billing::BilledTime billed_of(std::int64_t ended, const std::vector<std::uint8_t>& bytes) {
+    std::vector<std::int64_t> values(bytes.size() / sizeof(std::int64_t));
+    if (values.size() % 2 == 0)
+        return billing::BilledTime(ended);
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(std::int64_t));
+    std::vector<billing::BilledTime::Span> spans;
+    for (std::size_t i = 1; i + 1 < values.size(); i += 2)
+        spans.push_back({values[i], values[i + 1]});
+    return {values.front(), spans};
+}
+
+bool has_spans(Database& database) {
+    Statement column(database, "SELECT 1 FROM pragma_table_info('ended') WHERE name = 'spans'");
+    return column.step();
 }
 
 std::int64_t version_of(Database& database) {
@@ -70,13 +100,15 @@ BillFile::BillFile(const std::string& path, const BillBeginning& beginning)
         Statement fact(database_, "INSERT INTO facts (key, value) VALUES (?, ?)");
         fact.execute(std::string_view("lines before"), beginning.chain.lines);
         fact.execute(std::string_view("head before"), std::span<const std::uint8_t>(beginning.chain.head));
-        Statement last(database_, "INSERT INTO ended (vnic, ended) VALUES (?, ?)");
-        for (const auto& [vnic, at] : beginning.ended)
-            last.execute(vnic, at);
+        Statement last(database_, kSaveBilled);
+        for (const auto& [vnic, billed] : beginning.billed)
+            last.execute(vnic, billed.ended(), bytes_of(billed));
         transaction.commit();
     } else if (std::error_code error; std::filesystem::file_size(path, error) <= kCheckedBytes) {
         database_.check_integrity();
     }
+    if (!has_spans(database_))  // a file of an earlier weir-ctrl
+        database_.run("ALTER TABLE ended ADD COLUMN spans BLOB");
     before_ = bill_chain_before(database_);
     add_line_.emplace(database_,
                       "INSERT INTO bill (number, vnic, guarantee, began, ended, promised, delivered, charge, "
@@ -88,7 +120,7 @@ BillFile::BillFile(const std::string& path, const BillBeginning& beginning)
         database_,
         "INSERT OR REPLACE INTO sums (vnic, guarantee, day, periods, nanos, delivered, promised, "
         "charge, through) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    save_ended_.emplace(database_, "INSERT OR REPLACE INTO ended (vnic, ended) VALUES (?, ?)");
+    save_billed_.emplace(database_, kSaveBilled);
 }
 
 bool BillFile::is_begun(const std::string& path) {
@@ -154,8 +186,8 @@ void BillFile::save_sum(const DaySum& sum) {
                        sum.delivered, sum.promised, sum.charge, sum.through);
 }
 
-void BillFile::save_ended(const std::string& vnic, std::int64_t ended) {
-    save_ended_->execute(vnic, ended);
+void BillFile::save_billed(const std::string& vnic, const billing::BilledTime& billed) {
+    save_billed_->execute(vnic, billed.ended(), bytes_of(billed));
 }
 
 void BillFile::set_summed(std::int64_t line) {
@@ -169,11 +201,11 @@ void BillFile::seal() {
         "BEGIN SELECT RAISE(ABORT, 'this part of the bill is sealed'); END;");
 }
 
-std::map<std::string, std::int64_t> BillFile::ended() {
-    std::map<std::string, std::int64_t> found;
-    Statement rows(database_, "SELECT vnic, ended FROM ended");
+std::map<std::string, billing::BilledTime> BillFile::billed() {
+    std::map<std::string, billing::BilledTime> found;
+    Statement rows(database_, "SELECT vnic, ended, spans FROM ended");
     while (rows.step())
-        found.emplace(rows.text(0), rows.integer(1));
+        found.emplace(rows.text(0), billed_of(rows.integer(1), rows.bytes(2)));
     return found;
 }
 

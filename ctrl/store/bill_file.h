@@ -14,6 +14,7 @@
 #include <string>
 
 #include "ctrl/billing/bill.h"
+#include "ctrl/billing/billed_time.h"
 #include "ctrl/store/database.h"
 
 namespace weir {
@@ -28,7 +29,7 @@ struct BillChain {
 /// The chain, and the vNICs' last periods, that a new file continues.
 struct BillBeginning {
     BillChain chain{};
-    std::map<std::string, std::int64_t> ended{};  ///< by vNIC: the end of its last period
+    std::map<std::string, billing::BilledTime> billed{};  ///< by vNIC
 };
 
 struct BillLine {
@@ -86,13 +87,14 @@ class BillFile {
     [[nodiscard]] std::optional<DaySum> sum(std::int64_t vnic_id, billing::GuaranteeKind guarantee,
                                             std::int64_t day);
     void save_sum(const DaySum& sum);
-    void save_ended(const std::string& vnic, std::int64_t ended);
+    /// A controller that begins again knows the time between the vNIC's last periods that is not billed yet.
+    void save_billed(const std::string& vnic, const billing::BilledTime& billed);
     /// All sums have the lines up to this one.
     void set_summed(std::int64_t line);
     /// No line can be added any more.
     void seal();
 
-    [[nodiscard]] std::map<std::string, std::int64_t> ended();
+    [[nodiscard]] std::map<std::string, billing::BilledTime> billed();
     [[nodiscard]] std::int64_t summed();
 
   private:
@@ -101,7 +103,7 @@ class BillFile {
     std::optional<Database::Statement> add_line_;
     std::optional<Database::Statement> find_sum_;
     std::optional<Database::Statement> save_sum_;
-    std::optional<Database::Statement> save_ended_;
+    std::optional<Database::Statement> save_billed_;
 };
 
 /// Calls `use` for the lines with a number in [first, last], in their order, until it returns false.

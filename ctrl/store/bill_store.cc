@@ -98,13 +98,14 @@ void BillStore::load(const std::string& month, const BillBeginning& beginning) {
     Current& current = *loaded;
     current.chain = current.file.chain();
     current.is_sealed = current.file.is_sealed();
-    for (const auto& [name, ended] : current.file.ended())
-        current.vnics.emplace(name, Vnic{.time = BilledTime(ended)});
+    for (const auto& [name, billed] : current.file.billed())
+        current.vnics.emplace(name, Vnic{.time = billed});
     const std::int64_t summed = current.file.summed();
     // The lines that stored sums may lack.
     for_bill_lines(current.file.database(), summed + 1, current.chain.lines, [&](const BillLine& line) {
         Vnic& vnic = current.vnics[line.record.vnic];
-        vnic.time = BilledTime(std::max(vnic.time.ended(), line.record.ended));
+        if (const auto part = vnic.time.unbilled_part({line.record.began, line.record.ended}))
+            vnic.time.add(*part);
         vnic.id = line.vnic_id;
         vnic.tenant = line.record.tenant;
         if (DaySum& sum = sum_of(current, vnic, line); line.number > sum.through) {
@@ -145,10 +146,8 @@ void BillStore::rotate(const std::string& month) {
     const std::unique_ptr<Current> old = std::move(current_);
     BillBeginning beginning{.chain = old->chain};
     for (const auto& [name, vnic] : old->vnics)
-        beginning.ended.emplace(name, vnic.time.ended());
+        beginning.billed.emplace(name, vnic.time);
     load(month, beginning);
-    for (const auto& [name, vnic] : old->vnics)
-        current_->vnics.at(name).time = vnic.time;
 }
 
 BillStore::Vnic& BillStore::vnic_of(const Record& record) {
@@ -261,7 +260,7 @@ void BillStore::write_sums(Current& current, const std::string& name) {
         day = std::max(day, sum.day);
     }
     std::erase_if(vnic.sums, [day](const DaySum& sum) { return sum.day != day; });
-    current.file.save_ended(name, vnic.time.ended());
+    current.file.save_billed(name, vnic.time);
     vnic.changed = 0;
 }
 

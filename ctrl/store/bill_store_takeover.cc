@@ -98,7 +98,7 @@ std::int64_t BillStore::take_over(Database& store) {
             Database::Transaction transaction(file.database());
             Statement ends(store, "SELECT vnic, ended FROM bill_ended");
             while (ends.step())
-                file.save_ended(ends.text(0), ends.integer(1));
+                file.save_billed(ends.text(0), billing::BilledTime(ends.integer(1)));
             file.set_summed(file.chain().lines);
             file.seal();
             transaction.commit();

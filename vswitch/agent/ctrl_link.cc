@@ -28,9 +28,9 @@ namespace {
 constexpr int kMessagesInFlight = 4;
 constexpr int kMessagesPerTick = 64;
 /// Whole messages that wait in the socket. With 1, ZeroMQ shows none at all.
-constexpr int kReceivedMax = 2;
-/// Two messages of the largest size wait in ZeroMQ's queue and decoder; and room for its own commands.
-constexpr std::uint64_t kUnfinishedMax = 10 << 20;
+constexpr int kReceivedMax = 4;
+/// Four messages of the largest size wait in ZeroMQ's queue, and one in its decoder.
+constexpr std::uint64_t kUnfinishedMax = 20 << 20;
 /// How often the configuration is compared with the last HELLO.
 constexpr Nanos kHelloRefresh = 500'000'000;
 /// Time between an attempt with an address of one family and the next one with the other.

@@ -1,6 +1,7 @@
 // usage_desk_test.cc - which billing periods are stored, and how far a message is acknowledged.
 #include "ctrl/daemon/usage_desk.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ctrl/placement/cluster_plan.h"
@@ -16,7 +17,7 @@ constexpr std::uint64_t kMegabit = 125'000;  // bytes per second
 
 const char* const kBilledHosts =
     R"({"name": "test", "prices": {"p0": 1, "link": "1Gbit"},
-    "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}]},
+    "topology": {"hosts": [{"name": "h1"}, {"name": "h2"}, {"name": "h3"}]},
     "tenants": [{"name": "A", "vnics": [{"name": "a1", "reservation": "100Mbit"}, {"name": "a2"}]}]})";
 
 struct Desk {
@@ -77,8 +78,11 @@ TEST_CASE(
     CHECK(world.lines() == 3);
     CHECK(world.desk.counters().early == 2);
 
-    // A year ahead: refused for good, so that it does not end the bill and does not block the queue.
+    // A year ahead of most hosts: refused for good, so that it does not end the bill and does not block the
+    // queue.
     const std::int64_t year = 365 * 86'400 * kDeskSecond;
+    for (const HostIndex host : {1U, 2U})
+        world.send({}, 200 * kDeskSecond, host);
     CHECK(world.send({world.period(year)}, 200 * kDeskSecond) == Through(year));
     CHECK(world.desk.counters().future == 1);
     CHECK(world.notes.back().find("set the host's clock") != std::string::npos);
@@ -180,4 +184,58 @@ TEST_CASE("a repeated and an overlapping period are acknowledged, and each insta
     CHECK(world.notes.size() == 1);
     CHECK(world.sums()[0].seconds == Approx(1.5));
     CHECK(world.sums()[0].delivered == 150 * kMegabit);
+}
+
+TEST_CASE(
+    "where most hosts are ahead of the controller, its clock is wrong: their periods wait, and are billed") {
+    Desk world;
+    const std::int64_t hour = 3'600 * kDeskSecond;
+    CHECK(world.send({}, 0, 2) == Through());
+    CHECK(world.send({world.period(hour)}) == Through());  // one of two: no majority says which one is right
+    CHECK(world.send({}, 0, 1) == Through());
+    CHECK(world.send({world.period(hour)}) == Through(hour));  // one of three is wrong
+    CHECK(world.desk.counters().future == 1);
+    wire::Usage later = world.period(hour + kDeskSecond);
+    later.vnic = world.id("a2");
+    world.cluster.place_vnic(later.vnic, 1, "", 0);
+    CHECK(world.send({later}, 0, 1) == Through());
+    CHECK(world.desk.counters().future == 1);
+    CHECK(world.notes.back().starts_with("2 of 3 hosts that report are more than 600 s ahead"));
+    CHECK(world.send({later}, hour + kDeskSecond, 1) == Through(hour + kDeskSecond));  // it was set
+    CHECK(world.lines() == 1);
+    // A host that is silent for ten minutes has no voice.
+    CHECK(world.send({world.period(3 * hour)}, hour + 700 * kDeskSecond) == Through());
+}
+
+TEST_CASE("a vNIC that moves to another tenant: each has its own time on the bill, by either id") {
+    Desk world;
+    const std::int64_t moved = kNoon / kDeskSecond + 10;
+    world.desk.set_removed(
+        {{77, {77, "a1", "B", 8 * 100 * kMegabit, moved}}, {78, {78, "gone", "C", 0, moved}}});
+    const auto old = [&](std::int64_t ended) {
+        wire::Usage period = world.period(ended);
+        period.vnic = 77;
+        return period;
+    };
+    const std::int64_t now = 60 * kDeskSecond;
+    world.send({world.period(5 * kDeskSecond)}, now);                            // the new id, from before
+    CHECK(world.send({old(7 * kDeskSecond)}, now) == Through(7 * kDeskSecond));  // the old id
+    world.send({world.period(10 * kDeskSecond + kDeskSecond / 4)}, now);  // a quarter of it behind the move
+    world.send({old(20 * kDeskSecond), world.period(30 * kDeskSecond)}, now);
+    wire::Usage foreign = old(8 * kDeskSecond);
+    foreign.vnic = 78;  // no host has it
+    world.send({foreign}, now);
+    CHECK(world.desk.counters().foreign == 1);
+    REQUIRE(world.send({old(6 * kDeskSecond)}, now, 1) == Through(6 * kDeskSecond));  // another host's word
+    CHECK(world.desk.counters().foreign == 2);
+    std::map<std::string, std::pair<double, std::uint64_t>> tenants;
+    for (const BillSum& sum : world.sums()) {
+        tenants[sum.tenant].first += sum.seconds;
+        tenants[sum.tenant].second += sum.delivered;
+    }
+    CHECK(tenants.size() == 2);
+    CHECK(tenants["B"].first == Approx(2.75));
+    CHECK(tenants["B"].second == 275 * kMegabit);
+    CHECK(tenants["A"].first == Approx(2.25));
+    CHECK(tenants["A"].second == 225 * kMegabit);
 }

@@ -164,6 +164,42 @@ TEST_CASE("a month that is over is sealed, and the next file continues its chain
     CHECK_FALSE(rest.first_altered);
 }
 
+TEST_CASE("a period that comes late is billed after a restart as before it, once, and in a later month") {
+    for (const bool restarts : {false, true}) {
+        CAPTURE(restarts);
+        Bill bill;
+        const auto restart = [&] {
+            if (restarts)
+                bill.reopen();
+        };
+        const auto at = [](std::int64_t ended) { return second(kNovember + ended, 10); };
+        CHECK(bill.append({at(1), at(21), at(22), at(23)}).added == 4);
+        restart();
+        CHECK(bill.append({at(10), at(11)}).added == 2);  // of the host that was cut off
+        CHECK(bill.append({at(10), at(21)}).repeated == 2);
+        restart();
+        CHECK(bill.append({at(11), at(12)}).added == 1);
+        const std::int64_t december = kNovember + 31 * 86'400;
+        CHECK(bill.append({at(15)}, december).added == 1);
+        restart();
+        CHECK(bill.append({at(15), at(12), at(16)}, december).added == 1);
+        CHECK_FALSE(bill.first_altered());
+        CHECK_FALSE(BillReader(bill.path).check().sums_altered);
+    }
+}
+
+TEST_CASE(
+    "a file of an earlier controller without spans goes on: time before the last period counts as billed") {
+    Bill bill;
+    bill.append({second(10, 10)});
+    bill.store.reset();
+    Database(bill.file(), Database::Access::kShared)
+        .run("ALTER TABLE ended DROP COLUMN spans; UPDATE ended SET ended = ended");
+    bill.reopen();
+    CHECK(bill.append({second(10, 10), second(11, 10)}).added == 1);
+    CHECK_FALSE(bill.first_altered());
+}
+
 TEST_CASE("a file whose making was interrupted is made again") {
     Bill bill;
     bill.append({second(1, 10)});
