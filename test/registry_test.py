@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOM = "vswitch/qos/schedulers"
-FOLDERS = ("common", "cost_functions", "vswitch", "ctrl", "bench/sim", "configs")
+FOLDERS = ("common", "cost_functions", "vswitch", "ctrl", "bench/sim", "configs", "packaging")
 PROGRAM = """
 executable('probe', 'probe.cc', dependencies: [config_dep, qos_dep], include_directories: top)
 """

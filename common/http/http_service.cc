@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -92,6 +94,23 @@ struct HttpService::Calls {
         else
             here.on_close(static_cast<Open*>(std::exchange(*socket, nullptr)));
     }
+    /// As the library does, but for %00, which would end the text, and %2F, which would make another segment
+    /// of the path: no name has a percent sign.
+    static std::size_t unescape(void* /*service*/, MHD_Connection* /*connection*/, char* text) {
+        const char* from = text;
+        char* to = text;
+        while (*from != '\0') {
+            unsigned value = 0;
+            const bool is_escape = *from == '%' && std::isxdigit(static_cast<unsigned char>(from[1])) != 0 &&
+                                   std::isxdigit(static_cast<unsigned char>(from[2])) != 0 &&
+                                   std::from_chars(from + 1, from + 3, value, 16).ec == std::errc();
+            const bool is_taken = is_escape && value != 0 && value != '/';
+            *to++ = is_taken ? static_cast<char>(value) : *from;
+            from += is_taken ? 3 : 1;
+        }
+        *to = '\0';
+        return static_cast<std::size_t>(to - text);
+    }
     static ssize_t read(void* exchange, std::uint64_t /*position*/, char* out, std::size_t most) {
         auto& one = *static_cast<Exchange*>(exchange);
         return static_cast<ssize_t>(one.service->read(one, out, most));
@@ -121,7 +140,8 @@ HttpService::HttpService(int listener, const Limits& limits, const std::optional
     options.push_back({MHD_OPTION_END, 0, nullptr});
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls ? unsigned{MHD_USE_TLS} : 0U);
     daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Calls::request, this, MHD_OPTION_ARRAY,
-                               options.data(), MHD_OPTION_NOTIFY_COMPLETED, &Calls::completed, this,
+                               options.data(), MHD_OPTION_UNESCAPE_CALLBACK, &Calls::unescape, this,
+                               MHD_OPTION_NOTIFY_COMPLETED, &Calls::completed, this,
                                MHD_OPTION_NOTIFY_CONNECTION, &Calls::notify, this, MHD_OPTION_END);
     if (daemon_ == nullptr)
         fail(tls ? "the HTTPS server cannot start; are certificate and key PEM files that belong together "

@@ -92,6 +92,10 @@ Api::Page Api::serve(HttpService& service, const HttpRequest& request) {
         const json reply{{"schema", 1}, {"ok", false}, {"faults", faults_to_json(faults)}};
         return json_page(400, reply.dump(-1, ' ', false, json::error_handler_t::replace));
     }
+    if (asked.arguments.value("verify", false) && !includes(asked.token.role, Role::kOperate))
+        return refuse(403, counters_.forbidden,
+                      {"role", name_of(asked.token.role), name_of(Role::kOperate),
+                       "verify=true reads every line of the bill: it is for operators"});
     if (asked.match.route->view == View::kEvents)
         return stream(service, request);
     if (asked.match.route->body_max != 0)  // another one with its key may have come meanwhile
@@ -158,7 +162,8 @@ Api::Page Api::attempt(std::uint64_t number, Asked& asked) {
                                               .client = asked.token.name,
                                               .sharing = is_change        ? Sources::Sharing::kAlone
                                                          : is_of_revision ? Sources::Sharing::kLasting
-                                                                          : Sources::Sharing::kFresh});
+                                                                          : Sources::Sharing::kFresh,
+                                              .is_of_operator = includes(asked.token.role, Role::kOperate)});
     if (is_change && refused == nullptr)
         keys_.note(asked.token.name, asked.key, Clock::now());
     return source ? count(source->page) : refused;

@@ -14,9 +14,9 @@ constexpr unsigned kNotFound = 404;
 unsigned status_of(const json& reply) {
     if (reply.value("ok", false))
         return 200;
-    constexpr std::pair<const char*, unsigned> kStatuses[] = {{kBusyPath, 503},    {"store", 503},
-                                                              {"base", 409},       {"yes", 409},
-                                                              {"name", kNotFound}, {"revision", kNotFound}};
+    constexpr std::pair<const char*, unsigned> kStatuses[] = {
+        {kBusyPath, 503}, {"store", 503}, {"reply", 507},      {"args.verify", 403},
+        {"base", 409},    {"yes", 409},   {"name", kNotFound}, {"revision", kNotFound}};
     const auto faults = reply.find("faults");
     if (faults == reply.end() || faults->empty())
         return 500;
@@ -65,7 +65,7 @@ bool Sources::ask(const Question& question, std::uint64_t waiter) {
     }
     if (!question.client.empty() && on_the_way(question.client) >= kCommandsPerClient)
         return false;
-    const auto ticket = desk_.add(question.text, question.peer, !is_shared);
+    const auto ticket = desk_.add(question.text, question.peer, !is_shared || question.is_of_operator);
     if (!ticket)
         return false;
     asked_.emplace(*ticket, Asked{question, {waiter}});

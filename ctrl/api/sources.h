@@ -81,6 +81,7 @@ class Sources {
         std::string peer{};
         std::string client{};  ///< the name of its token; empty: the API itself
         Sharing sharing = Sharing::kFresh;
+        bool is_of_operator = false;  ///< for commands that readers may not ask for
     };
 
     explicit Sources(CommandDesk& desk) : desk_(desk) {}

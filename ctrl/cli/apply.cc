@@ -130,7 +130,10 @@ void edit_specification(Session& session, ApplyOptions options, const std::funct
     edit(specification);
     if (!options.base)
         options.base = at(current, "/revision").get<std::uint32_t>();
-    apply_specification(session, specification.dump(kIndent) + '\n', options);
+    // Indentation makes a compact text half as large again.
+    const std::string& before = text_at(current, "/text");
+    const bool is_compact = before.find('\n') == std::string::npos || before.find('\n') + 1 == before.size();
+    apply_specification(session, specification.dump(is_compact ? -1 : kIndent) + '\n', options);
 }
 
 std::string drained_text(const std::string& host, const json& vnics) {

@@ -253,7 +253,9 @@ class Controller {
     LoopReport loop_report_;
     ControllerCounters counters_;
     UsageDesk usage_desk_;
-    SideWork side_work_;
+    std::shared_ptr<std::atomic<bool>> is_verifying_ = std::make_shared<std::atomic<bool>>(false);
+    SideWork side_work_;    // views of the bill, and backups
+    SideWork change_work_;  // changes of the specification, which wait for none of these
     // Working memory.
     std::vector<wire::FlowDemand> records_;
     std::vector<wire::FlowAllocation> changes_;

@@ -63,7 +63,7 @@ class Controller::Commands {
     nlohmann::json refuse_change(const std::string& name);
     nlohmann::json later(std::function<nlohmann::json(const std::atomic<bool>& stop)> job);
     nlohmann::json later_in_steps(std::shared_ptr<Steps> steps);
-    [[nodiscard]] bool add_job(SideWork::Job job);
+    [[nodiscard]] bool add_job(SideWork& side_work, SideWork::Job job);
     [[nodiscard]] bool is_needed_at_once() const {
         return origin_.ticket == 0 || controller_.store_.bill().reader().is_in_memory();
     }

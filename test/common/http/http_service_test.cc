@@ -76,6 +76,15 @@ TEST_CASE("a page is sent with its type and the connection is closed") {
     CHECK(port.reaches(port.service.counters().open, 0));
 }
 
+TEST_CASE("escapes of characters are read, and those of NUL and of a slash change no path") {
+    ServedPort port;
+    CHECK(port.client().get("/m%65trics").receive().starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(port.client().get("/metric%73?a=%41%zz%").receive().starts_with("HTTP/1.1 200 OK\r\n"));
+    for (const char* path :
+         {"/metrics%00x", "/metrics%00", "%2Fmetrics", "/metrics%2F", "/%2e%2e%2fmetrics", "/metrics%"})
+        CHECK_FALSE(has(port.client().get(path).receive(), " 200 OK"));
+}
+
 TEST_CASE("malformed and oversized requests end their own connection alone") {
     ServedPort port;
     HttpClient waiting = port.client();

@@ -54,7 +54,7 @@ class FakeHost {
 void make_good(const FakeHost& host) {
     host.pages(0, 1024, 1000);
     host.file("/proc/mounts", "none / ext4 rw 0 0\nhugetlbfs /dev/hugepages hugetlbfs rw 0 0");
-    host.folder("/run/weir");
+    host.folder("/run/weir/admin");
     host.file("/sys/devices/system/cpu/online", "0-3");
     host.file("/sys/devices/system/cpu/isolated", "1,3");
     host.folder("/sys/devices/system/cpu/cpu1/node0");
@@ -97,7 +97,7 @@ TEST_CASE("a host that lacks nothing but KVM can run the switch") {
     CHECK(finding(findings, "worker core 1", Health::kOk).found == "isolated");
     CHECK(finding(findings, "agent core 0", Health::kOk).found == "online");
     CHECK(finding(findings, "uplink 0000:03:00.0", Health::kOk).found == "bound to vfio-pci");
-    CHECK(finding(findings, "socket directory /run/weir", Health::kOk).mend.empty());
+    CHECK(finding(findings, "socket directory /run/weir/admin", Health::kOk).mend.empty());
     CHECK(finding(findings, "QEMU", Health::kOk).found == host.root() + "/usr/bin/qemu-system-x86_64");
     CHECK(finding(findings, "KVM", Health::kWarning).found ==
           "no /dev/kvm: guests run in software emulation");
@@ -146,7 +146,8 @@ TEST_CASE("a fresh host lacks everything, and each thing has a command that mend
     CHECK(finding(findings, "hugepages", Health::kMissing).mend == "echo 1024 > /proc/sys/vm/nr_hugepages");
     CHECK(finding(findings, "hugetlbfs mount", Health::kMissing).mend.find("mount -t hugetlbfs") !=
           std::string::npos);
-    CHECK(finding(findings, "socket directory /run/weir", Health::kMissing).mend == "mkdir -p /run/weir");
+    CHECK(finding(findings, "socket directory /run/weir/admin", Health::kMissing).mend ==
+          "mkdir -p /run/weir/admin");
     CHECK(finding(findings, "worker core 1", Health::kMissing).found == "does not exist or is offline");
     CHECK(finding(findings, "uplink 0000:03:00.0", Health::kMissing).found == "no such PCI device");
     CHECK(finding(findings, "DPDK", Health::kMissing).mend.find("apt-get install") != std::string::npos);
@@ -262,7 +263,7 @@ TEST_CASE("every socket's directory is examined once") {
     const FakeHost host;
     make_good(host);
     SwitchConfig config;
-    for (const char* socket : {"/run/weir/a", "/run/weir/b", "/srv/c"})
+    for (const char* socket : {"/run/weir/admin/a", "/run/weir/admin/b", "/srv/c"})
         config.vnics.emplace_back().socket = socket;
     const std::vector<Finding> findings = examine(host, config);
     CHECK(std::count_if(findings.begin(), findings.end(),

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/wire/records.h"
+#include "ctrl/daemon/command_desk.h"
 #include "ctrl/daemon/interval_solver.h"
 #include "ctrl/placement/cluster_plan.h"
 #include "test/ctrl/daemon/fake_switch.h"
@@ -164,6 +165,16 @@ TEST_CASE("a command that takes long is answered later, by another thread, and o
     CHECK(replies[0].ticket == 7);
     CHECK(json::parse(replies[0].text)["data"]["lines"] == 0);
     CHECK(json::parse(replies[0].text)["data"]["first_altered"].is_null());
+
+    // Readers may not, and of operators one at a time: it reads every line.
+    const json reader =
+        json::parse(controller.on_command(bill, none, 0, {}, {.ticket = 8, .may_change = false}));
+    CHECK(reader["faults"][0]["path"] == "args.verify");
+    CHECK(controller.on_command(bill, none, 0, {}, {.ticket = 9}).empty());
+    const std::string second = controller.on_command(bill, none, 0, {}, {.ticket = 10});
+    CHECK((second.empty() ||
+           json::parse(second)["faults"][0]["path"] == kBusyPath));  // the first may have ended
+    REQUIRE(testing::until([&] { return !controller.take_replies(0).empty(); }));
 
     const std::string file = folder.file("copy.db");
     const std::string backup = R"({"schema": 1, "command": "backup", "args": {"file": ")" + file + "\"}}";

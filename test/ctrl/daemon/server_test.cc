@@ -386,12 +386,12 @@ TEST_CASE("a plain connection is refused as a host that has a key, and counted")
 
 TEST_CASE("a reply that weirctl would refuse is replaced by the reason") {
     Cell cell(false);
-    cell.store.add_revision({.text = std::string(17 << 20, 'x')}, 1'000);
+    cell.store.add_revision({.text = std::string(65 << 20, 'x')}, 1'000);
     const auto reply = nlohmann::json::parse(
         cell.controller->on_command(R"({"schema": 1, "command": "running"})", cell.server->counters(), 0));
     CHECK(reply["ok"] == false);
-    CHECK(reply["faults"][0]["path"] == "command");
-    CHECK(reply["faults"][0]["allowed"] == "at most 16777216 bytes");
+    CHECK(reply["faults"][0]["path"] == "reply");
+    CHECK(reply["faults"][0]["allowed"] == "at most 67108864 bytes");
 }
 
 TEST_CASE("a key that is replaced while all runs ends its connection, and the new one is admitted") {
