@@ -18,9 +18,9 @@ struct Documented {
 };
 
 inline constexpr std::array kDocumented{
-    Documented{"limit.silent", "limits.md, controller: silent hosts"},
+    Documented{"limit.silent", "limits.md, controller: silent hosts", 565},
     Documented{"capacity.silent", "limits.md, controller: silent hosts"},
-    Documented{"bill.clock", "operations.md, Billing: a clock is wrong"},
+    Documented{"bill.clock", "operations.md, Billing: a clock is wrong", 1072},
     Documented{"bill.stolen", "operations.md, Billing: a host claims a vNIC", 886},
 };
 
