@@ -68,10 +68,10 @@ std::string key_hint(std::string_view key, const std::string& path,
 }
 
 bool has_control_character(std::string_view text) {
-    return std::any_of(text.begin(), text.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 0x20 || byte == 0x7F;
-    });
+    for (; !text.empty(); text.remove_prefix(1))
+        if (control_bytes(text) != 0)
+            return true;
+    return false;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Threads: any; never used on a poll thread.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -27,6 +28,10 @@ template <class Parse>
 /// A value as faults show it: compact, at most 60 bytes, whole UTF-8 characters, no control characters.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 [[nodiscard]] std::string show_text(std::string_view text);
+
+/// Bytes of the control character at the begin of the text, in UTF-8; 0: another character. Those that
+/// reverse or isolate a direction of writing count as well: a terminal shows another text than it gets.
+[[nodiscard]] std::size_t control_bytes(std::string_view text);
 
 /// The words of all items, as faults list the allowed ones: "a, b, c". @param word_of the word of an item
 template <class Items, class WordOf = std::identity>

@@ -63,7 +63,7 @@ Controller::Controller(const ClusterConfig& config, MakeSolver make, Store& stor
                       audit(kind, text, host.empty() ? std::string() : "host " + host);
                   }) {
     restore_pools();
-    restore_removed_vnics();
+    set_removed_vnics(store.removed_vnics());
 }
 
 Controller::Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time)

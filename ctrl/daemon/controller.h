@@ -160,7 +160,7 @@ class Controller {
     void on_usage(const Session& session, std::span<const std::uint8_t> body, Nanos now);
     void on_ask(Session& session, std::span<const std::uint8_t> body, Nanos now);
     void send_billed();
-    void restore_removed_vnics();
+    void set_removed_vnics(std::vector<RemovedVnic> vnics);
     void add_billed_vnics(const Session& session, wire::Tables& tables) const;
 
     // controller_specification.cc

@@ -17,9 +17,9 @@ bool is_refused(const Session& session, const std::string& vnic) {
 
 }  // namespace
 
-void Controller::restore_removed_vnics() {
+void Controller::set_removed_vnics(std::vector<RemovedVnic> vnics) {
     std::map<std::uint32_t, RemovedVnic> by_id;
-    for (RemovedVnic& vnic : store_.removed_vnics())
+    for (RemovedVnic& vnic : vnics)
         if (world_->cluster.find_end(vnic.id) == nullptr)
             by_id.emplace(vnic.id, std::move(vnic));
     usage_desk_.set_removed(std::move(by_id));

@@ -172,7 +172,7 @@ void Controller::finish_apply(Proposal& proposal, Nanos now, Faults& faults) {
     }
     revision_ = store_.add_revision(proposal.revision, unix_time_);
     adopt(std::move(next), now);
-    restore_removed_vnics();
+    set_removed_vnics(std::move(proposal.revision.removed));
     proposal.data["revision"] = revision_;
     proposal.data["applied"] = true;
 }

@@ -21,6 +21,8 @@ class Intake {
 
     void on_message(const Peer& peer, std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
                     Nanos now);
+    /// Of the specification that is in force now.
+    void set_hosts(std::size_t hosts) { budgets_.set_plain_max(plain_peers_max(hosts)); }
     [[nodiscard]] const PeerBudgets& budgets() const { return budgets_; }
 
   private:

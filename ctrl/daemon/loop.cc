@@ -91,6 +91,7 @@ class Loop {
                 answer(std::move(reply));
             if (std::exchange(revision_, controller_.revision()) != controller_.revision())
                 server_.set_hosts(controller_.config().hosts);
+            intake_.set_hosts(controller_.config().hosts.size());
             publish();
             report();
         }

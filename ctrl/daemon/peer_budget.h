@@ -68,6 +68,7 @@ class PeerBudgets {
     PeerBudgets(Nanos interval, std::size_t plain_max)
         : limits_(work_limits(interval)), plain_max_(plain_max) {}
 
+    void set_plain_max(std::size_t plain_max) { plain_max_ = plain_max; }
     /// Takes a message from the peer's allowances. @return the one that has not enough left
     [[nodiscard]] std::optional<Work> refuse(const Peer& peer, bool is_hello, std::uint64_t bytes, Nanos now);
     /// Takes one unit of another kind. @return whether it was left
