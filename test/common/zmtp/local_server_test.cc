@@ -185,7 +185,7 @@ TEST_CASE("of too many connections those go first that never sent a message") {
 TEST_CASE("connections that hold too much together lose the one that holds most") {
     Place place;
     std::vector<std::unique_ptr<Raw>> clients;
-    for (const std::size_t size : {90'000, 95'000, 60'000}) {  // 245,000 of 250,000
+    for (const std::size_t size : std::array<std::size_t, 3>{90'000, 95'000, 60'000}) {  // 245,000 of 250,000
         clients.push_back(std::make_unique<Raw>(place));
         REQUIRE(clients.back()->introduce());
         const std::string whole = zmtp::frames_of(std::array{std::string_view(std::string(size, 'x'))});
@@ -196,7 +196,7 @@ TEST_CASE("connections that hold too much together lose the one that holds most"
     REQUIRE(clients.back()->send_message(std::string(10'000, 'y')));
     CHECK(place.receive()->parts == zmtp::Parts{std::string(10'000, 'y')});
     CHECK(clients[1]->has_ended());
-    for (const std::size_t other : {0, 2, 3})
+    for (const std::size_t other : std::array<std::size_t, 3>{0, 2, 3})
         CHECK_FALSE(clients[other]->has_ended());
     REQUIRE(clients[0]->send("x"));
     CHECK(place.receive()->parts.at(0).size() == 90'000);
