@@ -57,11 +57,12 @@ void LocalServer::work(Nanos now) {
     const int count = epoll_wait(events_, events.data(), kEventsPerTurn, 0);
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
-        if (event.data.u64 == kListener) {
+        const std::uint64_t number = event.data.u64;  // of a packed structure: no reference to it
+        if (number == kListener) {
             accept_all(now);
             continue;
         }
-        const auto found = clients_.find(event.data.u64);
+        const auto found = clients_.find(number);
         if (found == clients_.end())  // it made room meanwhile
             continue;
         Client& client = found->second;
