@@ -37,17 +37,19 @@ struct Sites {
             cluster->place_vnic(vnics[vnic], static_cast<HostIndex>(vnic % hosts), "", 0);
     }
     static ClusterConfig parsed(std::size_t hosts, std::size_t count) {
-        nlohmann::json file{
-            {"name", "test"},
-            {"appliances", {{{"name", "disk"}, {"capacity_min", "1ktokens"}, {"capacity_max", "1ktokens"}}}}};
+        // Lists by name: compilers read nested braces in different ways.
+        using nlohmann::json;
+        json file{{"name", "test"}};
+        file["appliances"] =
+            json::array({json{{"name", "disk"}, {"capacity_min", "1ktokens"}, {"capacity_max", "1ktokens"}}});
         for (std::size_t host = 0; host < hosts; ++host)
             file["topology"]["hosts"].push_back(
-                {{"name", "h" + std::to_string(host)}, {"uplink", "400Gbit"}});
-        nlohmann::json tenant{{"name", "A"},
-                              {"appliances", {{{"name", "disk"}, {"reservation", "100tokens"}}}}};
+                json{{"name", "h" + std::to_string(host)}, {"uplink", "400Gbit"}});
+        json tenant{{"name", "A"}};
+        tenant["appliances"] = json::array({json{{"name", "disk"}, {"reservation", "100tokens"}}});
         for (std::size_t vnic = 0; vnic < count; ++vnic)
-            tenant["vnics"].push_back({{"name", "a" + std::to_string(vnic)}});
-        file["tenants"] = {std::move(tenant)};
+            tenant["vnics"].push_back(json{{"name", "a" + std::to_string(vnic)}});
+        file["tenants"] = json::array({std::move(tenant)});
         return std::get<ClusterConfig>(parse_cluster(file.dump()));
     }
     [[nodiscard]] static wire::FlowDemand wants(std::uint32_t from, std::uint32_t to,
