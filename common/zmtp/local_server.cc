@@ -23,7 +23,6 @@ constexpr std::size_t kReadBytes = 64 << 10;
 constexpr std::size_t kReadBytesPerTurn = 1 << 20;
 constexpr Nanos kLookGap = kNanosPerSec / 2;
 constexpr std::uint64_t kListener = 0;
-constexpr std::size_t kNamedMax = 256;
 
 }  // namespace
 
@@ -70,10 +69,7 @@ void LocalServer::work(Nanos now) {
             advance(client);
         if ((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
             receive_from(client);
-        if (client.is_over)
-            drop(found);
-        else
-            watch(client);
+        settle(found);
     }
     bound_held();
     if (now < looked_ + kLookGap)
@@ -98,21 +94,17 @@ void LocalServer::accept_all(Nanos now) {
             continue;
         }
         make_room();
-        ++counters_.accepted;
         const std::uint64_t number = ++last_;
-        Client& client = clients_
-                             .emplace(number, Client{.number = number,
-                                                     .socket = socket,
-                                                     .peer = {credentials.uid, credentials.pid},
-                                                     .reader = zmtp::Reader(bounds_.message),
-                                                     .unsent = zmtp::greeting(),
-                                                     .accepted = now})
-                             .first->second;
-        advance(client);
-        if (client.is_over)
-            drop(clients_.find(number));
-        else
-            watch(client);
+        const auto client = clients_
+                                .emplace(number, Client{.number = number,
+                                                        .socket = socket,
+                                                        .peer = {credentials.uid, credentials.pid},
+                                                        .reader = zmtp::Reader(bounds_.message),
+                                                        .unsent = zmtp::greeting(),
+                                                        .accepted = now})
+                                .first;
+        advance(client->second);
+        settle(client);
     }
 }
 
@@ -228,6 +220,15 @@ void LocalServer::watch(Client& client) {
     client.watched = wanted;
 }
 
+bool LocalServer::settle(Clients::iterator client) {
+    if (client->second.is_over) {
+        drop(client);
+        return false;
+    }
+    watch(client->second);
+    return true;
+}
+
 void LocalServer::drop(Clients::iterator client) {
     held_ -= client->second.counted_held;
     close(client->second.socket);
@@ -239,9 +240,7 @@ void LocalServer::refuse(Client& client, const std::string& cause) {
     if (std::exchange(client.is_over, true))
         return;
     ++counters_.ended;
-    if (named_.size() >= kNamedMax)
-        named_.clear();
-    if (++named_[{client.peer.user, cause}] == 1)
+    if (named_.is_first({client.peer.user, cause}))
         log_(file_.place().key + ": " + client.peer.to_string() + " sent " + cause +
              "; its connection was ended, and is counted from now on");
 }
@@ -264,13 +263,14 @@ void LocalServer::end_overdue(Nanos now) {
 std::optional<LocalServer::Message> LocalServer::receive() {
     if (ready_.empty())
         return std::nullopt;
-    Client& client = clients_.at(ready_.front());
+    const auto found = clients_.find(ready_.front());
+    Client& client = found->second;
     ready_.pop_front();
     Message message{.connection = client.number, .peer = client.peer, .parts = client.reader.take_message()};
     client.is_waiting = bounds_.is_in_turns;
     client.is_shown = false;
     advance(client);
-    watch(client);
+    settle(found);
     return message;
 }
 
@@ -288,12 +288,7 @@ LocalServer::Sent LocalServer::send(std::uint64_t connection, std::span<const st
     client.unsent += zmtp::frames_of(parts);
     client.is_waiting = false;
     advance(client);
-    if (client.is_over) {
-        drop(found);
-        return Sent::kGone;
-    }
-    watch(client);
-    return Sent::kYes;
+    return settle(found) ? Sent::kYes : Sent::kGone;
 }
 
 LocalServer::Sent LocalServer::answer(const Message& message, std::string_view text) {
@@ -302,13 +297,6 @@ LocalServer::Sent LocalServer::answer(const Message& message, std::string_view t
         parts.emplace_back();
     parts.back() = text;
     return send(message.connection, parts);
-}
-
-void LocalServer::end(std::uint64_t connection, const std::string& cause) {
-    if (const auto found = clients_.find(connection); found != clients_.end()) {
-        refuse(found->second, cause);
-        drop(found);
-    }
 }
 
 }  // namespace weir

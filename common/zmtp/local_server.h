@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "common/clock.h"
+#include "common/first_of_each.h"
 #include "common/zmtp/socket_file.h"
 #include "common/zmtp/zmtp_reader.h"
 
@@ -51,7 +52,6 @@ class LocalServer {
         zmtp::Parts parts{};
     };
     struct Counters {
-        std::uint64_t accepted = 0;
         std::uint64_t ended = 0;  ///< connections that broke a rule, or were too many
     };
     enum class Sent { kYes, kFull, kGone };
@@ -82,8 +82,6 @@ class LocalServer {
     /// As send(); `text` in place of the last part of the message that it answers.
     Sent answer(const Message& message, std::string_view text);
     [[nodiscard]] bool has(std::uint64_t connection) const { return clients_.contains(connection); }
-    /// The connection ends. @param cause in words
-    void end(std::uint64_t connection, const std::string& cause);
     [[nodiscard]] const Counters& counters() const { return counters_; }
     [[nodiscard]] const SocketFile::Place& place() const { return file_.place(); }
 
@@ -126,6 +124,9 @@ class LocalServer {
     void parse(Client& client);
     void flush(Client& client);
     void watch(Client& client);
+    /// Behind all that was done for a client: drops it, or watches for its next event. @return whether it
+    /// stays
+    bool settle(Clients::iterator client);
     void drop(Clients::iterator client);
     void refuse(Client& client, const std::string& cause);
     void count_held(Client& client);
@@ -143,7 +144,7 @@ class LocalServer {
     std::deque<std::uint64_t> ready_;  // connections with a whole message
     std::size_t held_ = 0;
     Nanos looked_ = 0;
-    std::map<std::pair<uid_t, std::string>, std::uint64_t> named_;
+    FirstOfEach<std::pair<uid_t, std::string>> named_;
     Counters counters_;
 };
 

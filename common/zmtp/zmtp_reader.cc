@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/byte_order.h"
+
 namespace weir::zmtp {
 namespace {
 
@@ -20,11 +22,8 @@ constexpr std::size_t kPingContextMax = 16;
 constexpr std::size_t kShortHead = 2;
 constexpr std::size_t kLongHead = 9;
 
-std::uint64_t big_endian(std::string_view bytes) {
-    std::uint64_t value = 0;
-    for (const char byte : bytes)
-        value = value << 8 | static_cast<std::uint8_t>(byte);
-    return value;
+const std::uint8_t* bytes_at(std::string_view text, std::size_t at) {
+    return reinterpret_cast<const std::uint8_t*>(text.data()) + at;
 }
 
 void append_frame(std::string& to, std::uint8_t flags, std::string_view body) {
@@ -105,7 +104,8 @@ void Reader::read_head(std::uint8_t byte) {
     const std::size_t length = (flags & kLong) != 0 ? kLongHead : kShortHead;
     if (head_.size() < length)
         return;
-    const std::uint64_t size = big_endian(std::string_view(head_).substr(1));
+    const std::uint8_t* const stated = bytes_at(head_, 1);
+    const std::uint64_t size = (flags & kLong) != 0 ? load_big<std::uint64_t>(stated) : *stated;
     head_.clear();
     begin_frame(flags, size);
 }
@@ -177,7 +177,7 @@ void Reader::on_ready(std::string_view properties) {
     while (!properties.empty()) {
         const std::string_view name = take_name(properties);
         const std::uint64_t length =
-            properties.size() < kLengthBytes ? UINT64_MAX : big_endian(properties.substr(0, kLengthBytes));
+            properties.size() < kLengthBytes ? UINT64_MAX : be32(bytes_at(properties, 0));
         if (name.empty() || length > properties.size() - kLengthBytes) {
             fault_ = "a READY that cannot be read";
             return;

@@ -27,8 +27,6 @@ class Reader {
     /// Reads until a message is whole. @return the number of bytes that it used: fewer than `bytes` has only
     /// where has_message() or a fault ended it
     std::size_t read(std::span<const std::uint8_t> bytes);
-    /// The client has introduced itself: it gets messages from now on.
-    [[nodiscard]] bool is_open() const { return stage_ > Stage::kReady; }
     [[nodiscard]] bool has_message() const { return is_whole_; }
     /// Of the message that is whole; the next one begins. Empty where there is none.
     [[nodiscard]] Parts take_message();

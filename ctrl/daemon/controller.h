@@ -84,14 +84,15 @@ struct HostReading;
 
 class Controller {
   public:
-    /// From now on a thread writes to the store, and no interval waits for the disk.
-    void write_beside() { writes_.start(); }
     /// Begins an epoch. @param store outlives the controller
     Controller(const ClusterConfig& config, MakeSolver make, Store& store, std::int64_t unix_time);
     /// With a solver that outlives the controller and is the same for every configuration.
     Controller(const ClusterConfig& config, Solver& solver, Store& store, std::int64_t unix_time);
     Controller(const Controller&) = delete;
     Controller& operator=(const Controller&) = delete;
+
+    /// From now on a thread writes to the store, and no interval waits for the disk.
+    void write_beside() { writes_.start(); }
 
     void on_message(const Peer& peer, std::span<const std::uint8_t> header,
                     std::span<const std::uint8_t> body, Nanos now);
@@ -253,9 +254,9 @@ class Controller {
     LoopReport loop_report_;
     ControllerCounters counters_;
     UsageDesk usage_desk_;
-    std::shared_ptr<std::atomic<bool>> is_verifying_ = std::make_shared<std::atomic<bool>>(false);
-    SideWork side_work_;    // views of the bill, and backups
-    SideWork change_work_;  // changes of the specification, which wait for none of these
+    std::atomic<bool> is_verifying_{false};  // the bill: one job at a time
+    SideWork side_work_;                     // views of the bill, and backups
+    SideWork change_work_;                   // changes of the specification, which wait for none of these
     // Working memory.
     std::vector<wire::FlowDemand> records_;
     std::vector<wire::FlowAllocation> changes_;

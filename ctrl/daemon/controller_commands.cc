@@ -250,13 +250,13 @@ json Controller::Commands::bill(ObjectReader& args) {
              "role operate"});
         return {};
     }
-    if (verify && controller_.is_verifying_->exchange(true)) {
+    if (verify && controller_.is_verifying_.exchange(true)) {
         faults_.push_back({kBusyPath, "a check of the bill", "one at a time", "ask again when it has ended"});
         return {};
     }
-    const std::shared_ptr<void> end(nullptr, [verify, is_verifying = controller_.is_verifying_](void*) {
+    const std::shared_ptr<void> end(nullptr, [verify, &is_verifying = controller_.is_verifying_](void*) {
         if (verify)
-            *is_verifying = false;
+            is_verifying = false;
     });
     return later(
         [reader = controller_.store_.bill().reader(), span, verify, end,

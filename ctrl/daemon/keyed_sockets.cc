@@ -26,7 +26,6 @@ constexpr int kReceivedMax = 4;
 constexpr int kUnsentMax = 16;  // messages to one switch
 constexpr int kKeysPerTurn = 256;
 constexpr int kEventsPerLook = 4'096;
-constexpr std::size_t kOwnersNamedMax = 1'000;
 constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
 
 /// "*" is every address of both families, [::] too; an interface's name its IPv4 address, or else its IPv6
@@ -155,9 +154,7 @@ void KeyedSockets::watch(Nanos now) {
         return;
     for (const std::string& owner : unfinished_->take_ended()) {
         ++counters_.unfinished;
-        if (named_.size() >= kOwnersNamedMax)
-            named_.clear();
-        if (++named_[owner] == 1)
+        if (named_.is_first(owner))
             spdlog::warn(
                 "listen: {} sent more than {} bytes of messages that do not end; its connection was ended, "
                 "and "

@@ -14,6 +14,7 @@
 #include <zmq.hpp>
 
 #include "common/clock.h"
+#include "common/first_of_each.h"
 #include "ctrl/config/cluster_config.h"
 #include "ctrl/daemon/connections.h"
 #include "ctrl/daemon/sessions.h"
@@ -68,8 +69,8 @@ class KeyedSockets {
     std::vector<zmq::socket_t> routers_;
     std::vector<zmq::socket_t> events_;  // of each router
     Connections connections_{0};
-    std::optional<UnfinishedWatch> unfinished_;   // where anything is bound
-    std::map<std::string, std::uint64_t> named_;  // owners whose unfinished messages were logged
+    std::optional<UnfinishedWatch> unfinished_;  // where anything is bound
+    FirstOfEach<std::string> named_;             // owners whose unfinished messages were logged
     zmq::socket_t zap_;
 };
 

@@ -166,7 +166,7 @@ std::int64_t Store::single(const char* sql) {
 }
 
 std::optional<std::string> Store::specification(std::int64_t number) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     Statement text(database_,
                    "SELECT text FROM specifications WHERE ? IN (0, number) ORDER BY number DESC LIMIT 1");
     text.bind(number);
@@ -176,12 +176,12 @@ std::optional<std::string> Store::specification(std::int64_t number) {
 }
 
 std::int64_t Store::revision() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     return single("SELECT max(number) FROM specifications");
 }
 
 std::vector<Revision> Store::revisions(std::size_t count) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::vector<Revision> revisions;
     Statement rows(database_,
                    "SELECT number, at, length(CAST(text AS BLOB)), author FROM specifications "
@@ -194,7 +194,7 @@ std::vector<Revision> Store::revisions(std::size_t count) {
 }
 
 std::int64_t Store::add_revision(const NewRevision& revision, std::int64_t unix_time) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     Database::Transaction transaction(database_);
     const std::int64_t number = this->revision() + 1;
     Statement(database_, "INSERT INTO specifications (number, at, text, author) VALUES (?, ?, ?, ?)")
@@ -262,7 +262,7 @@ void Store::write_removed_vnics(std::span<const RemovedVnic> vnics) {
 }
 
 std::vector<RemovedVnic> Store::removed_vnics() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::vector<RemovedVnic> vnics;
     Statement rows(database_,
                    "SELECT id, name, tenant, reservation, at FROM removed_vnics ORDER BY name, id");
@@ -273,7 +273,7 @@ std::vector<RemovedVnic> Store::removed_vnics() {
 }
 
 void Store::add_endpoints(std::span<const Name> names) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::map<std::string, std::uint32_t, std::less<>> added;
     Database::Transaction transaction(database_);
     Statement insert(database_, "INSERT INTO endpoints (kind, name) VALUES (?, ?) RETURNING id");
@@ -293,7 +293,7 @@ void Store::add_endpoints(std::span<const Name> names) {
 }
 
 std::uint32_t Store::endpoint_id(std::string_view kind, std::string_view name) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     const std::string key = std::string(kind) + ' ' + std::string(name);
     auto known = ids_.find(key);
     if (known == ids_.end()) {
@@ -308,9 +308,9 @@ std::optional<std::uint32_t> Store::find_endpoint(std::string_view kind, std::st
     return known == ids_.end() ? std::nullopt : std::optional(known->second);
 }
 
-Store::Use Store::use() {
+Store::Lock Store::lock_file() {
     constexpr std::chrono::milliseconds kPatience{100};
-    Use lock(mutex_, kPatience);
+    Lock lock(mutex_, kPatience);
     if (!lock.owns_lock()) {
         const auto since = std::chrono::nanoseconds(writing_since_.load());
         const auto waited = std::chrono::steady_clock::now().time_since_epoch() - since;
@@ -322,17 +322,17 @@ Store::Use Store::use() {
 }
 
 std::vector<std::uint8_t> Store::image() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     return database_.image();
 }
 
 void Store::spoil(const char* sql) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     database_.run(sql);
 }
 
 void Store::write(const StoreChanges& changes) {
-    const std::lock_guard in_use(mutex_);
+    const std::lock_guard lock(mutex_);
     writing_since_ = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
     Database::Transaction transaction(database_);
     if (changes.pool_settings)
@@ -353,7 +353,7 @@ void Store::write_pool_settings(std::span<const PoolSetting> settings) {
 }
 
 std::vector<PoolSetting> Store::pool_settings() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::vector<PoolSetting> settings;
     Statement rows(database_, "SELECT appliance, name, vnic, key, value, filed FROM pool_settings");
     while (rows.step())
@@ -363,12 +363,12 @@ std::vector<PoolSetting> Store::pool_settings() {
 }
 
 std::uint64_t Store::last_epoch() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     return static_cast<std::uint64_t>(single("SELECT max(epoch) FROM epochs"));
 }
 
 std::uint64_t Store::begin_epoch(std::int64_t unix_time) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     Database::Transaction transaction(database_);
     const auto epoch = std::max({static_cast<std::int64_t>(last_epoch()) + 1,
                                  static_cast<std::int64_t>(epoch_above_) + 1, unix_time, std::int64_t{1}});
@@ -402,7 +402,7 @@ void Store::write_allocations(const std::map<std::string, StoredAllocation>& by_
 }
 
 std::map<std::string, StoredAllocation> Store::allocations() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::map<std::string, StoredAllocation> by_host;
     Statement rows(database_, "SELECT host, epoch, interval, flows, at FROM allocations");
     while (rows.step()) {
@@ -427,7 +427,7 @@ void Store::write_use(const billing::UseTable::Uses& uses) {
 }
 
 billing::UseTable::Uses Store::measured_use() {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     billing::UseTable::Uses uses;
     Statement rows(database_, "SELECT vnic, bins FROM use");
     while (rows.step())
@@ -466,7 +466,7 @@ void Store::write_audit(std::span<const AuditEntry> entries) {
 }
 
 std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     std::vector<AuditEntry> entries;
     Statement rows(database_,
                    "SELECT audit.number, at, kind, text, peer, revision, changed, list FROM audit "
@@ -487,7 +487,7 @@ std::vector<AuditEntry> Store::audit_tail(std::size_t count, bool with_peer) {
 }
 
 void Store::set_pages_max(std::uint32_t pages) {
-    const Use in_use = use();
+    const Lock lock = lock_file();
     database_.run(("PRAGMA max_page_count = " + std::to_string(pages)).c_str());
 }
 

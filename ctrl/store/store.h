@@ -223,13 +223,13 @@ class Store {
     void note_endpoints(const EndpointChanges& ends);
     void remove_old_revisions(std::int64_t last);
     [[nodiscard]] std::int64_t single(const char* sql);
-    using Use = std::unique_lock<std::recursive_timed_mutex>;
+    using Lock = std::unique_lock<std::recursive_timed_mutex>;
     /// @throws HostError: another thread uses the file for too long
-    [[nodiscard]] Use use();
+    [[nodiscard]] Lock lock_file();
 
     std::string path_;
     std::recursive_timed_mutex mutex_;            // of the file
-    std::atomic<std::int64_t> writing_since_{0};  // nanoseconds of the steady clock; 0: write() does not
+    std::atomic<std::int64_t> writing_since_{0};  // when write() began last: ns of the steady clock
     Database database_;
     std::uint64_t epoch_above_;
     BillWriter bill_;

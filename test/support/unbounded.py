@@ -12,9 +12,8 @@ import struct
 import threading
 import time
 
-from zmtp import COMMAND, GREETING, LONG, MORE, frame, property_of
+from zmtp import COMMAND, GREETING, LONG, MORE, READY, frame
 
-READY = frame(b"\x05READY" + property_of(b"Socket-Type", b"DEALER") + property_of(b"Identity", b""), COMMAND)
 MIB = 1 << 20
 
 

@@ -28,6 +28,9 @@ def property_of(name, value):
     return struct.pack("!B", len(name)) + name + struct.pack("!I", len(value)) + value
 
 
+READY = frame(b"\x05READY" + property_of(b"Socket-Type", b"DEALER") + property_of(b"Identity", b""), COMMAND)
+
+
 class Peer:
     """One DEALER. A thread reads all messages: `received` has (type, interval) of each, in order, `ids` the endpoints of TABLES."""
 
@@ -40,7 +43,7 @@ class Peer:
         self.socket.connect(path)
         self.socket.sendall(GREETING)
         self.read(64)
-        self.socket.sendall(frame(b"\x05READY" + property_of(b"Socket-Type", b"DEALER") + property_of(b"Identity", b""), COMMAND))
+        self.socket.sendall(READY)
         self.sending = threading.Lock()
         self.reader = threading.Thread(target=self.run, daemon=True)
         self.reader.start()
